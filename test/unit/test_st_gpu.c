@@ -5,11 +5,9 @@
  * host function of the runtime is on the way.
  */
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_gpu.h"
 #include "st_stream.h"
 #include "../integration/st_any.h"
-
-#include "standin_control.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -41,67 +39,7 @@
 #define LOOKS_WAITING 500
 #define LOOKS_IDLE    30
 
-/** What a case works on. */
-typedef struct gpu {
-    void      *runtime; /* the stand-in */
-    void      (*counts)(standin_counts_t *counts);
-    int       is_hip;
-    st_pair_t pair;
-    st_side_t *side;
-} gpu_t;
-
-typedef void (*gpu_body_t)(gpu_t *gpu);
-
 static uint8_t sent[NUM_OPS][LENGTH], received[NUM_OPS][LENGTH];
-
-/* The library finds a runtime that the process has loaded already */
-static int gpu_load(gpu_t *gpu)
-{
-    const char *dir = gpu->is_hip ? getenv("ST_HIP_DIR") : NULL;
-    char path[512];
-
-    snprintf(path, sizeof(path), "%s/%s", (dir != NULL) ? dir : STANDIN_DIR,
-             gpu->is_hip ? "libamdhip64.so" : "libcuda.so.1");
-    gpu->runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CU_ASSERT_PTR_NOT_NULL(gpu->runtime);
-    if (gpu->runtime == NULL) {
-        return 0;
-    }
-    *(void**)&gpu->counts = dlsym(gpu->runtime, "standin_counts");
-    CU_ASSERT_PTR_NOT_NULL(gpu->counts);
-    return gpu->counts != NULL;
-}
-
-/* `lane` NULL: all of them are there, in no order of the user's. With
- * ST_TEST_STREAM in the environment only that runtime's cases run. */
-static void gpu_run(int is_hip, const char *lane, gpu_body_t body)
-{
-    gpu_t gpu        = {.is_hip = is_hip};
-    const char *name = is_hip ? "hip" : "cuda";
-    char *stream, *st_lane, *lanes, *errors, *tls;
-
-    stream = getenv("ST_TEST_STREAM");
-    if ((stream != NULL) && (strcmp(stream, name) != 0)) {
-        st_cunit_skip("ST_TEST_STREAM names the other runtime");
-        return;
-    }
-    stream  = st_env_set("ST_TEST_STREAM", name);
-    st_lane = st_env_set("ST_LANE", lane);
-    lanes   = st_env_set("UCX_ST_LANES", lane);
-    errors  = st_env_set("UCX_MM_ERROR_HANDLING", "y");
-    tls     = st_env_set("UCX_TLS", (lane != NULL) ? "posix,self" :
-                                                     "posix,self,cxi_trig");
-    if (gpu_load(&gpu) && st_pair_init(&gpu.pair)) {
-        gpu.side = gpu.pair.side;
-        body(&gpu);
-        st_pair_cleanup(&gpu.pair);
-    }
-    st_env_restore("UCX_TLS", tls);
-    st_env_restore("UCX_MM_ERROR_HANDLING", errors);
-    st_env_restore("UCX_ST_LANES", lanes);
-    st_env_restore("ST_LANE", st_lane);
-    st_env_restore("ST_TEST_STREAM", stream);
-}
 
 static void call(ucs_status_t (*func)(ucp_st_queue_h, const ucp_st_op_h*,
                                       size_t),

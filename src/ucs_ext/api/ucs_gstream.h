@@ -308,7 +308,10 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
  *         than UCS_GSTREAM_WORDS_MAX, or a helper without @a func or @a notify;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
- *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on error.
+ *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on these errors.
+ *         UCS_ERR_IO_ERROR if a device stream has failed: a first part of the
+ *         commands may be enqueued, and the stream takes no more. It runs what
+ *         it has if its device works.
  *
  * Ownership: memory that the commands name stays the caller's and must live
  *            until they have run.

@@ -23,7 +23,8 @@
 
 /**
  * The calls of a queue whose stream runs no functions. Calls are made for a
- * batch, and open from when it is enqueued until they have run.
+ * batch, and open from just before it is enqueued until they have run: a batch
+ * has not passed before they have.
  *
  * The stream's store of a number, a release for the whole system, pairs with an
  * acquire load of the word: a function sees all that the stream did before.
@@ -35,7 +36,7 @@ typedef struct ucp_st_calls {
     ucs_list_link_t   made;       /* ucp_st_call_t, of the next batch; used by
                                      the thread that calls for the queue alone,
                                      as the next three */
-    uint64_t          number;     /* of the last call enqueued */
+    uint64_t          number;     /* of the last open call */
     uint64_t          last_made;  /* ... made */
     int               is_short;   /* one could not be made: likewise */
     pthread_mutex_t   lock;       /* protects the rest; not held while a
@@ -62,8 +63,13 @@ void ucp_st_calls_drop(ucp_st_calls_t *calls);
 uint64_t ucp_st_calls_add(ucp_st_calls_t *calls, ucs_gstream_func_t func,
                           void *arg, size_t size);
 
-/** The calls that were made were enqueued in this batch. */
+/** The calls that were made are open: they are of this batch, which is about to
+ *  be enqueued. */
 void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq);
+
+/** That batch, the last one, was not enqueued: drop its calls. The stream has
+ *  not come to them, so that none runs. */
+void ucp_st_calls_undo(ucp_st_calls_t *calls, uint64_t seq);
 
 /** Run those that the stream has come to, unless another thread does: how many
  *  were run. With no lock. */

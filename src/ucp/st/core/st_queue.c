@@ -5,15 +5,39 @@
  *
  * The operations of a call are all checked first. Then they are given to the
  * lanes, and enqueued as one sequence of stream commands, a batch, that ends
- * with the store of the batch's number. Only then the operations' counts move
- * on: an error leaves them as they were, and what a lane was given serves the
- * next try.
+ * with the store of the batch's number. An error leaves the operations' counts
+ * as they were, and what a lane was given serves the next try.
  *
- * A start gives work to the lane and so takes the worker's lock. A wait takes
- * no lock: what it reads of an operation was written by a start of the same
- * queue, and what it writes belongs to the thread that calls for that queue. An
- * operation that fails meanwhile has a start that is not complete, so that it
- * puts the queue in error itself, and its waits pass.
+ * A start gives work to the lane and so takes the worker's lock. Under it the
+ * counts move on as well, before the commands are enqueued without it: a stream
+ * of a device that is full blocks the caller until it goes on, and the service
+ * thread, which lets it go on, needs the lock. Meanwhile others see what they
+ * see when the commands are in the stream and have not run:
+ *
+ *   - The batch has not passed, as only its last command says so. So neither an
+ *     operation nor what its commands name is given back, even if it fails and
+ *     is freed.
+ *   - An operation that fails, or whose queue or peer does, is halted before
+ *     its start runs, which then has no effect, and its waits are released,
+ *     also those that are enqueued later.
+ *   - Nothing of the use completes but what needs no start, such as the arrival
+ *     of data that a lane sends ahead: that may come before a start anyway.
+ *
+ * If the commands are refused the start is undone under the lock. An operation
+ * that has failed by then stays failed, and its queue in error, as if it had
+ * failed just after a start. What was restored of a queue is this one or NULL:
+ * another one, whose last wait the host has seen pass, may be gone.
+ *
+ * A wait takes no lock: what it reads of an operation was written by a start of
+ * the same queue, and what it writes belongs to the thread that calls for that
+ * queue. An operation that fails meanwhile has a start that is not complete, so
+ * that it puts the queue in error itself, and its waits pass.
+ *
+ * A stream of a device may fail in the midst of a batch, or be lost with its
+ * device. The queue is in error then. In the first case the stream goes on with
+ * what it has, and the queue is over when it is idle. In the second one nothing
+ * more runs; but as nobody says what the device still does, the words that it
+ * stores to are not used again.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -160,6 +184,49 @@ static void ucp_st_queue_run_calls(ucp_st_queue_h queue)
     }
 }
 
+/* The stream runs nothing of the queue any more: what is open ends without
+ * effect, as the queue is in error, and all has passed */
+static void ucp_st_queue_end(ucp_st_queue_h queue)
+{
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALL], UINT64_MAX,
+                     __ATOMIC_RELEASE);
+    ucp_st_queue_run_calls(queue);
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED], queue->seq,
+                     __ATOMIC_RELEASE);
+}
+
+void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how)
+{
+    ucs_error("queue %p: its stream has failed%s", queue, how);
+    ucp_st_worker_lock(queue->worker);
+    ++queue->worker->stats.errors;
+    ucp_st_queue_fail(queue, NULL, UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(queue->worker);
+}
+
+/* Ask the stream of a device whether it has failed: the runtime does not report
+ * that. Streams of the host do not fail. An answer that is bad once says
+ * nothing: what is lost stays so. */
+static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
+{
+    ucs_status_t status;
+
+    if (queue->calls == NULL) {
+        return;
+    }
+    status = ucs_gstream_query(queue->stream);
+    if (status == UCS_ERR_IO_ERROR) {
+        status = ucs_gstream_query(queue->stream);
+    }
+    if (status == UCS_ERR_IO_ERROR) {
+        queue->is_lost = 1;
+        ucp_st_queue_fail_stream(queue, "");
+        ucp_st_queue_end(queue);
+    } else if ((status == UCS_OK) && queue->is_cut) {
+        ucp_st_queue_end(queue);
+    }
+}
+
 ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
 {
     const ucp_st_component_t *component;
@@ -171,6 +238,9 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
         return status;
     }
     ucp_st_queue_run_calls(queue);
+    if (ucp_st_queue_passed(queue) < queue->seq) {
+        ucp_st_queue_check_stream(queue);
+    }
     if (ucp_st_queue_passed(queue) < queue->seq) {
         return UCS_ERR_BUSY;
     }
@@ -186,7 +256,9 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     --worker->num_queues[ucs_gstream_type(queue->stream)];
     ucp_st_worker_unlock(worker);
     ucp_st_calls_cleanup(queue);
-    ucp_st_queue_put_marks(queue);
+    if (!queue->is_lost) {
+        ucp_st_queue_put_marks(queue);
+    }
     free(queue->cmds);
     free(queue);
     return UCS_OK;
@@ -222,35 +294,6 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     ucp_st_op_fail_unbegun(queue);
 }
 
-/* The stream's device is lost, so that it runs nothing any more: the queue is
- * in error, what is open in it ends without effect, and all has passed */
-static void ucp_st_queue_lose(ucp_st_queue_h queue)
-{
-    ucp_st_worker_h worker = queue->worker;
-
-    ucs_error("queue %p: its stream has failed", queue);
-    ucp_st_worker_lock(worker);
-    ++worker->stats.errors;
-    ucp_st_queue_fail(queue, NULL, UCS_ERR_IO_ERROR);
-    ucp_st_worker_unlock(worker);
-    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALL], UINT64_MAX,
-                     __ATOMIC_RELEASE);
-    ucp_st_queue_run_calls(queue);
-    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED], queue->seq,
-                     __ATOMIC_RELEASE);
-}
-
-/* Ask the stream of a device now and then whether it has failed: the runtime
- * does not report that. Streams of the host do not fail. */
-static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
-{
-    if ((queue->calls != NULL) &&
-        ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0) &&
-        (ucs_gstream_query(queue->stream) == UCS_ERR_IO_ERROR)) {
-        ucp_st_queue_lose(queue);
-    }
-}
-
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error)
 {
@@ -262,7 +305,10 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_ctrl_progress(queue->worker);
-        ucp_st_queue_check_stream(queue);
+        if (queue->is_cut ||
+            ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0)) {
+            ucp_st_queue_check_stream(queue);
+        }
         return UCS_INPROGRESS;
     }
     queue->seen = queue->seq;
@@ -293,7 +339,7 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
         if ((status == UCS_ERR_IO_ERROR) && (queue->calls != NULL)) {
-            ucp_st_queue_lose(queue);
+            ucp_st_queue_check_stream(queue);
             continue;
         }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
@@ -304,153 +350,6 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
         }
     }
     ucs_trace_end("ucp_st_queue_wait", begin);
-    return status;
-}
-
-ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
-{
-    ucs_gstream_cmd_t *cmds;
-    ucs_status_t status;
-    size_t max;
-
-    status = ucp_st_check_call(queue != NULL);
-    if (status != UCS_OK) {
-        return status;
-    }
-    queue->num_items = 0;
-    queue->num_words = 0;
-    if (queue->calls != NULL) {
-        ucp_st_calls_drop(queue->calls);
-    }
-    if (num_cmds >= queue->max_cmds) {
-        max  = 2 * (num_cmds + 1);
-        cmds = malloc(max * (sizeof(*cmds) + sizeof(*queue->words) +
-                             sizeof(*queue->items)));
-        if (cmds == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        free(queue->cmds);
-        queue->cmds     = cmds;
-        queue->words    = (ucs_gstream_word_t*)&cmds[max];
-        queue->items    = (void**)&queue->words[max];
-        queue->max_cmds = max;
-    }
-    return ucp_st_queue_status(queue);
-}
-
-/* Write to `cmd` the store that has the service thread run a function, unless
- * the command before is such a store */
-static size_t ucp_st_queue_add_number(ucp_st_queue_h queue,
-                                      ucs_gstream_func_t func, void *arg,
-                                      size_t size, ucs_gstream_cmd_t *cmd)
-{
-    volatile uint64_t *word = queue->marks[UCP_ST_QUEUE_WORD_CALL];
-    size_t count            = 0;
-
-    if ((cmd == queue->cmds) || (cmd[-1].type != UCS_GSTREAM_CMD_WRITE64) ||
-        (cmd[-1].u.word.address != word)) {
-        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = word;
-        ++cmd;
-        ++count;
-    }
-    cmd[-1].u.word.value = ucp_st_calls_add(queue->calls, func, arg, size);
-    return count;
-}
-
-size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *arg, size_t size, ucs_gstream_cmd_t *cmd)
-{
-    if (queue->calls != NULL) {
-        return ucp_st_queue_add_number(queue, func, arg, size, cmd);
-    }
-    if (size > 0) {
-        cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
-        cmd->u.launch.func = func;
-        cmd->u.launch.args = arg;
-        cmd->u.launch.size = size;
-    } else {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = func;
-        cmd->u.func.arg  = arg;
-    }
-    return 1;
-}
-
-size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                               void *const *items, size_t count,
-                               ucs_gstream_cmd_t *cmd)
-{
-    void **list             = &queue->items[queue->num_items];
-    size_t size             = count * sizeof(*list);
-    ucs_gstream_cmd_t *last = (cmd > queue->cmds) ? (cmd - 1) : NULL;
-
-    queue->num_items += count;
-    if ((last != NULL) && (last->type == UCS_GSTREAM_CMD_LAUNCH) &&
-        (last->u.launch.func == func) &&
-        (last->u.launch.size <= (UCS_GSTREAM_ARGS_MAX - size))) {
-        memcpy(list - 1, items, size); /* in place of the end */
-        list[count - 1]      = NULL;
-        last->u.launch.size += size;
-        return 0;
-    }
-    memcpy(list, items, size);
-    list[count]        = NULL;
-    ++queue->num_items;
-    cmd->type          = UCS_GSTREAM_CMD_LAUNCH;
-    cmd->u.launch.func = func;
-    cmd->u.launch.args = list;
-    cmd->u.launch.size = size + sizeof(*list);
-    return 1;
-}
-
-size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *const *items, size_t count,
-                             ucs_gstream_cmd_t *cmd)
-{
-    void **list = &queue->items[queue->num_items];
-
-    if (queue->calls == NULL) {
-        return ucp_st_queue_add_launch(queue, func, items, count, cmd);
-    }
-    memcpy(list, items, count * sizeof(*list));
-    list[count] = NULL;
-    return ucp_st_queue_add_number(queue, func, list,
-                                   (count + 1) * sizeof(*list), cmd);
-}
-
-ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds)
-{
-    ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
-    ucs_gstream_cmd_t *cmd;
-    ucs_status_t status;
-
-    if ((queue->calls != NULL) && queue->calls->is_short) {
-        return UCS_ERR_NO_MEMORY;
-    }
-
-    /* While the stream waits, for any lane, it goes on with what it has begun
-     * on another one */
-    for (cmd = queue->cmds; (queue->helper != NULL) && (cmd < end); ++cmd) {
-        if (cmd->type == UCS_GSTREAM_CMD_WAIT64) {
-            cmd->type          = UCS_GSTREAM_CMD_HELP64;
-            cmd->u.word.helper = queue->helper;
-        } else if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
-            cmd->u.waitall.helper = queue->helper;
-        }
-    }
-
-    end->type           = UCS_GSTREAM_CMD_WRITE64;
-    end->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_PASSED];
-    end->u.word.value   = queue->seq + 1;
-    status              = ucs_gstream_enqueue(queue->stream, queue->cmds,
-                                              num_cmds + 1);
-    if (status == UCS_OK) {
-        ++queue->seq;
-        if (queue->calls != NULL) {
-            ucp_st_calls_commit(queue->calls, queue->seq);
-        }
-    }
     return status;
 }
 
@@ -635,39 +534,60 @@ static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
     return status;
 }
 
-/* The operation's commands were enqueued in the queue's last batch */
-static void ucp_st_enqueue_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
-                                  int is_start)
+static ucp_st_lane_t ucp_st_op_lane(const ucp_st_op_t *op)
 {
-    ucp_st_lane_t lane = (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+    return (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
+}
 
-    op->last_seq = queue->seq;
-    if (!is_start) {
-        op->waited = op->started;
-        ucp_st_queue_count(&queue->waited[lane], 1);
-        return;
-    }
-    op->queue     = queue;
-    op->start_seq = queue->seq;
+/* The operation's start is in the queue's last batch; the lock is held */
+static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
+                                ucp_st_queue_saved_t *saved)
+{
+    saved->queue     = op->queue;
+    saved->last_seq  = op->last_seq;
+    saved->start_seq = op->start_seq;
+    op->queue        = queue;
+    op->last_seq     = queue->seq;
+    op->start_seq    = queue->seq;
     ++op->started;
     if (op->lane == NULL) {
         op->completed = op->started;
     }
-    ucp_st_queue_count(&queue->started[lane], 1);
+    ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], 1);
 }
 
-/* All or nothing; for starts the lock is held */
-static ucs_status_t ucp_st_enqueue_all(ucp_st_queue_h queue,
-                                       const ucp_st_op_h *ops, size_t count,
-                                       int is_start)
+/* Undo that */
+static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
+                              const ucp_st_queue_saved_t *saved)
 {
-    ucs_status_t status = ucp_st_queue_status(queue);
-    size_t num_cmds     = 0;
+    op->queue     = (saved->queue == queue) ? queue : NULL;
+    op->last_seq  = saved->last_seq;
+    op->start_seq = saved->start_seq;
+    --op->started;
+    if (op->lane == NULL) {
+        op->completed = op->started;
+    }
+    ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], UINT64_MAX);
+}
+
+/* The operation's wait is in the queue's last batch */
+static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
+{
+    op->last_seq = queue->seq;
+    op->waited   = op->started;
+    ucp_st_queue_count(&queue->waited[ucp_st_op_lane(op)], 1);
+}
+
+/* Make the next batch: starts of all operations, or waits, or none. For starts
+ * the lock is held. */
+static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
+                                          const ucp_st_op_h *ops, size_t count,
+                                          int is_start)
+{
+    size_t num_cmds = 0;
+    ucs_status_t status;
     size_t marked, i;
 
-    if ((status != UCS_OK) || (count == 0)) {
-        return status;
-    }
     status = ucp_st_op_check_all(ops, count, is_start ? ucp_st_start_check :
                                                         ucp_st_wait_check,
                                  queue, &marked);
@@ -675,13 +595,63 @@ static ucs_status_t ucp_st_enqueue_all(ucp_st_queue_h queue,
         status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
     }
     if (status == UCS_OK) {
-        status = ucp_st_queue_enqueue(queue, num_cmds);
+        status = ucp_st_queue_commit(queue, num_cmds);
     }
     for (i = 0; i < marked; ++i) {
         ops[i]->marked = 0;
-        if (status == UCS_OK) {
-            ucp_st_enqueue_commit(queue, ops[i], is_start);
+    }
+    return status;
+}
+
+/* All or nothing */
+static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
+                                          const ucp_st_op_h *ops, size_t count)
+{
+    ucs_status_t status;
+    size_t i;
+
+    if (count == 0) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_enqueue_commit(queue, ops, count, 1);
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_start_commit(queue, ops[i], &queue->saved[i]);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_queue_submit(queue);
+    if (!ucp_st_queue_has_batch(queue, status)) {
+        ucp_st_worker_lock(queue->worker);
+        for (i = 0; i < count; ++i) {
+            ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
         }
+        ucp_st_worker_unlock(queue->worker);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_enqueue_waits(ucp_st_queue_h queue,
+                                         const ucp_st_op_h *ops, size_t count)
+{
+    ucs_status_t status;
+    size_t i;
+
+    if (count == 0) {
+        return UCS_OK;
+    }
+    status = ucp_st_enqueue_commit(queue, ops, count, 0);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_queue_submit(queue);
+    for (i = 0; (i < count) && ucp_st_queue_has_batch(queue, status); ++i) {
+        ucp_st_wait_commit(queue, ops[i]);
     }
     return status;
 }
@@ -702,9 +672,7 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
 
     if (status == UCS_OK) {
-        ucp_st_worker_lock(queue->worker);
-        status = ucp_st_enqueue_all(queue, ops, count, 1);
-        ucp_st_worker_unlock(queue->worker);
+        status = ucp_st_enqueue_starts(queue, ops, count);
         ucs_trace_end("ucp_st_enqueue_startall", begin);
     }
     return status;
@@ -722,7 +690,7 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
 
     if (status == UCS_OK) {
-        status = ucp_st_enqueue_all(queue, ops, count, 0);
+        status = ucp_st_enqueue_waits(queue, ops, count);
         ucs_trace_end("ucp_st_enqueue_waitall", begin);
     }
     return status;

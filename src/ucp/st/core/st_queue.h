@@ -21,6 +21,13 @@ typedef enum {
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_LANE_LAST
 } ucp_st_queue_word_t;
 
+/** What a start changes in an operation, to undo it. */
+typedef struct ucp_st_queue_saved {
+    ucp_st_queue_h queue;
+    uint64_t       last_seq;
+    uint64_t       start_seq;
+} ucp_st_queue_saved_t;
+
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
@@ -33,6 +40,10 @@ struct ucp_st_queue {
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
     uint64_t          seq;    /* number of the last batch */
+    size_t            num_cmds; /* of that one */
+    uint8_t           is_cut; /* a part of that one at most is enqueued, and
+                                 nothing more will be */
+    uint8_t           is_lost;/* a device that is lost may store to `marks` */
     unsigned          asked;  /* times that the host has asked in vain */
     uint64_t          seen;   /* batches that the host was told have run */
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
@@ -45,7 +56,8 @@ struct ucp_st_queue {
                                  or NULL; read-only, a lane's init() sets it */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch, in one allocation with */
     ucs_gstream_word_t *words;/* what its waits wait for, */
-    void              **items;/* and lists for ucp_st_queue_add_call() */
+    void              **items;/* lists for ucp_st_queue_add_call(), */
+    ucp_st_queue_saved_t *saved; /* and what its starts have changed */
     size_t            max_cmds;/* that there is room for; as many of the others
                                  */
     size_t            num_words; /* in use */
@@ -94,6 +106,10 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
 void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
                        ucs_status_t status);
 
+/** The queue's stream has failed: log that, with `how`, and put the queue in
+ *  error. No lock is held. */
+void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how);
+
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 
@@ -127,8 +143,34 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
                              ucs_gstream_cmd_t *cmd);
 
-/** Enqueue the commands in `cmds`, and the store of the batch's number behind
- *  them. */
+/**
+ * Make the commands in `cmds`, and the store of the batch's number behind them,
+ * the next batch, which is `seq` now: its calls are open. The caller counts
+ * what is in it. UCS_ERR_NO_MEMORY, and there is none, if a call could not be
+ * made.
+ */
+ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
+
+/**
+ * Enqueue that batch. No lock is held: where the stream has no room its runtime
+ * makes the caller wait until the stream goes on, for which other threads may
+ * need the lock.
+ *
+ * On error the batch is taken back and its number is free again, so that the
+ * caller has to undo its counts; but if `is_cut` is set then, a part may be in
+ * the stream. The queue is in error in that case, and all counts as enqueued:
+ * the stream, which takes nothing more, runs that part.
+ */
+ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue);
+
+/** Both, for a caller that has nothing to count before, and holds no lock. */
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
+
+/** After one of these two: the stream has the batch, or may have a part. */
+static inline int ucp_st_queue_has_batch(ucp_st_queue_h queue,
+                                         ucs_status_t status)
+{
+    return (status == UCS_OK) || queue->is_cut;
+}
 
 #endif

@@ -191,6 +191,24 @@ void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq)
     }
 }
 
+void ucp_st_calls_undo(ucp_st_calls_t *calls, uint64_t seq)
+{
+    ucp_st_call_t *call;
+
+    (void)pthread_mutex_lock(&calls->lock);
+    while (!ucs_list_is_empty(&calls->open)) {
+        call = ucs_list_tail(&calls->open, ucp_st_call_t, list);
+        if (call->seq != seq) {
+            break;
+        }
+        ucs_list_del(&call->list);
+        ucs_list_add_head(&calls->unused, &call->list);
+        --calls->number;
+    }
+    ucp_st_calls_update(calls);
+    (void)pthread_mutex_unlock(&calls->lock);
+}
+
 unsigned ucp_st_calls_run(ucp_st_calls_t *calls)
 {
     unsigned count = 0;

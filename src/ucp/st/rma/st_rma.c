@@ -5,7 +5,12 @@
  *
  * All parameters are checked first. Then the lane of the key makes the stream
  * commands. Commands in front of them may wait for operations on other lanes.
- * All commands are enqueued as one batch. Only then the counts are raised.
+ * All commands are one batch. The counts are raised, and it is enqueued without
+ * the worker's lock, as for starts (st_queue.c): to others, the stream has not
+ * come to it. If it is refused the counts are lowered and the lane undoes its
+ * part, which has not ended: on lanes host and direct the stream begins
+ * operations before they can end, and lane trig keeps one that is being
+ * enqueued (`enqueued` of ucp_st_rma_trig_t).
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -331,20 +336,17 @@ static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
                                    cmd) : 0;
 }
 
-/* Enqueue an operation, whose signal is on the same lane; the lock is held */
-static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
+/* Make the batch of an operation, whose signal is on the same lane; the lock is
+ * held */
+static ucs_status_t
+ucp_st_rma_make(const ucp_st_rma_t *rma, ucp_st_rma_flow_t *flow,
+                const ucp_st_rma_lane_ops_t *lane)
 {
-    ucp_st_queue_h queue              = rma->queue;
-    ucs_gstream_cmd_t *cmds           = queue->cmds;
-    ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
-    const ucp_st_rma_lane_ops_t *lane = (rma->length > 0) ?
-                                        rma->rkey->lane : rma->signal->lane;
-    ucs_status_t status               = UCS_OK;
+    ucp_st_queue_h queue    = rma->queue;
+    ucs_gstream_cmd_t *cmds = queue->cmds;
+    ucs_status_t status     = UCS_OK;
     size_t num_cmds;
 
-    if (flow == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
     num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, cmds);
     if (rma->is_strict) {
         status = ucp_st_rma_wait_others(rma, flow, lane, &num_cmds);
@@ -364,13 +366,10 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
         goto err;
     }
     num_cmds += ucp_st_rma_trace_cmd(rma, lane->id, &cmds[num_cmds]);
-    status    = ucp_st_queue_enqueue(queue, num_cmds);
+    status    = ucp_st_queue_commit(queue, num_cmds);
     if (status != UCS_OK) {
         goto err_start;
     }
-    flow->last[lane->id] = ucp_st_queue_count(
-            &ucp_st_queue_rma(queue)->issued[lane->id], 1);
-    ucp_st_rma_commit(queue);
     return UCS_OK;
 
 err_start:
@@ -380,9 +379,45 @@ err:
     return status;
 }
 
+/* Enqueue such an operation; the lock is held, and released meanwhile */
+static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
+{
+    ucp_st_queue_h queue              = rma->queue;
+    const ucp_st_rma_lane_ops_t *lane = (rma->length > 0) ?
+                                        rma->rkey->lane : rma->signal->lane;
+    ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
+    uint64_t *issued                  =
+            &ucp_st_queue_rma(queue)->issued[lane->id];
+    ucs_status_t status;
+    uint64_t last;
+
+    if (flow == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = ucp_st_rma_make(rma, flow, lane);
+    if (status != UCS_OK) {
+        return status;
+    }
+    last                 = flow->last[lane->id];
+    flow->last[lane->id] = ucp_st_queue_count(issued, 1);
+    ucp_st_worker_unlock(queue->worker);
+    status = ucp_st_queue_submit(queue);
+    ucp_st_worker_lock(queue->worker);
+    if (ucp_st_queue_has_batch(queue, status)) {
+        ucp_st_rma_commit(queue);
+    } else {
+        flow->last[lane->id] = last;
+        (void)ucp_st_queue_count(issued, UINT64_MAX);
+        lane->undo(queue, flow);
+        ucp_st_rma_drop(rma);
+    }
+    return status;
+}
+
 /* A signal on another lane than its data is a strict operation of its own. If
  * it cannot be enqueued the queue fails: the put is enqueued already, and the
- * user could not enqueue the signal alone. */
+ * user could not enqueue the signal alone. The lock is held, and released
+ * meanwhile. */
 static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
 {
     ucp_st_rma_t data   = *rma;
@@ -473,35 +508,52 @@ ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
            ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, signal);
 }
 
+/* Make the batch of a quiet; the lock is held */
+static ucs_status_t ucp_st_rma_make_quiet(ucp_st_queue_h queue)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    size_t num_cmds         = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                               queue->cmds);
+    ucs_status_t status     = UCS_OK;
+    unsigned i;
+
+    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+        if (rma->waited[i] < rma->issued[i]) {
+            status = ucp_st_rma_wait_lane(queue, i, &num_cmds);
+        }
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_QUIET, NULL,
+                                 &queue->cmds[num_cmds]);
+    return ucp_st_queue_commit(queue, num_cmds);
+}
+
 ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
 {
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_BATCH_CMDS);
     ucp_st_queue_rma_t *rma;
-    size_t num_cmds;
-    unsigned i;
 
     if (status != UCS_OK) {
         return status;
     }
     rma = ucp_st_queue_rma(queue);
     ucp_st_worker_lock(queue->worker);
-    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
-    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
-        if (rma->waited[i] < rma->issued[i]) {
-            status = ucp_st_rma_wait_lane(queue, i, &num_cmds);
-        }
-    }
+    status = ucp_st_rma_make_quiet(queue);
     if (status == UCS_OK) {
-        num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_QUIET, NULL,
-                                     &queue->cmds[num_cmds]);
-        status    = ucp_st_queue_enqueue(queue, num_cmds);
+        /* Lane trig posts what counts for it now: if the commands are refused
+         * that serves the next quiet */
+        ucp_st_rma_commit(queue);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    if (status == UCS_OK) {
+        status = ucp_st_queue_submit(queue);
     }
     if (status == UCS_OK) {
         memcpy(rma->waited, rma->issued, sizeof(rma->waited));
-        ucp_st_rma_commit(queue);
         ucp_st_queue_count(&rma->quiets, 1);
     }
-    ucp_st_worker_unlock(queue->worker);
     return status;
 }
 

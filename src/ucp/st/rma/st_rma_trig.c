@@ -269,12 +269,12 @@ int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig)
  * nothing fires any more (st_rma_trig_halt.c): else a signal without its data
  * would reach a peer that was only declared gone, and quiets would pass. If it
  * was not, parts that the NIC still has fire, and their completions are
- * ignored. */
+ * ignored. One that is being enqueued ends when that is over. */
 void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
-    if (ucp_st_rma_trig_is_unsettled(trig)) {
+    if (ucp_st_rma_trig_is_unsettled(trig) || (op == trig->enqueued)) {
         return;
     }
     ucp_st_rma_trig_count(trig->done, ucp_st_rma_trig_counts(op));
@@ -536,6 +536,9 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
     while (!ucs_list_is_empty(&trig->late)) {
         op = ucs_list_head(&trig->late, ucp_st_rma_trig_op_t, list);
+        if (op == trig->enqueued) {
+            return; /* it may be undone */
+        }
         if (!op->is_quiet && (op->pending == 0) &&
             (ucp_st_queue_status(op->rma.queue) != UCS_OK)) {
             ucp_st_rma_trig_abort(op);
@@ -701,6 +704,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     op->rma        = *rma;
     op->writes     = writes;
     op->threshold  = self->issued[UCP_ST_LANE_TRIG] + 1;
+    trig->enqueued = op;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
     if ((rma->queue->calls != NULL) &&
@@ -722,9 +726,9 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
 static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
 {
     ucp_st_rma_trig_t *trig  = ucp_st_queue_rma(queue)->trig;
-    ucp_st_rma_trig_op_t *op = ucs_list_tail(&trig->late, ucp_st_rma_trig_op_t,
-                                             list);
+    ucp_st_rma_trig_op_t *op = trig->enqueued;
 
+    trig->enqueued = NULL;
     --ucp_st_rma_peer(flow->peer)->num_trig;
     trig->counted -= ucp_st_rma_trig_counts(op);
     ucp_st_rma_trig_put(op);
@@ -732,6 +736,7 @@ static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
 
 void ucp_st_rma_trig_commit(ucp_st_rma_trig_t *trig)
 {
+    trig->enqueued = NULL;
     ucp_st_rma_trig_post_late(trig);
     if (!ucs_list_is_empty(&trig->late)) {
         ucp_st_trig_dev_wake(trig->worker);

@@ -62,6 +62,9 @@ typedef struct ucp_st_rma_trig {
     ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
                                        entries; of the first one parts may be
                                        posted */
+    struct ucp_st_rma_trig_op *enqueued; /* the last of `late` while its
+                                       command is being enqueued, or NULL: it is
+                                       neither posted nor ended meanwhile */
     ucs_list_link_t        posted;  /* completely */
     ucs_list_link_t        over;    /* ended, but the NIC still has parts */
     ucp_st_rma_trig_slot_t slots[UCP_ST_RMA_TRIG_SLOTS];

@@ -434,8 +434,10 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
     if (status == UCS_OK) {
         status = ucp_st_rma_wait_enqueue(wait);
     }
-    if (status != UCS_OK) {
+    if (!ucp_st_queue_has_batch(queue, status)) {
         ucp_st_rma_wait_put(wait);
+    }
+    if (status != UCS_OK) {
         return status;
     }
     ucp_st_queue_count(&ucp_st_queue_rma(queue)->signal_waits, 1);

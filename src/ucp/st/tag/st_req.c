@@ -188,13 +188,13 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
                                                     ucp_st_req_t, list),
                                       0, &queue->cmds[num_cmds]);
     status    = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_START);
-    if (status != UCS_OK) {
+    if (ucp_st_queue_has_batch(queue, status)) {
+        ucs_list_head_init(&batch->enqueued);
+        batch->started += count;
+    } else {
         (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
-        return status;
     }
-    ucs_list_head_init(&batch->enqueued);
-    batch->started += count;
-    return UCS_OK;
+    return status;
 }
 
 ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)

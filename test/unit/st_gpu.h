@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_gpu.h - a pair of sides with streams of a GPU, of the stand-ins for the
+ * runtimes.
+ */
+#ifndef ST_GPU_H_
+#define ST_GPU_H_
+
+#include "st_pair.h"
+
+#include "standin_control.h"
+
+/** What a case works on. */
+typedef struct gpu {
+    void      *runtime; /* the stand-in */
+    void      (*counts)(standin_counts_t *counts);
+    int       is_hip;
+    st_pair_t pair;
+    st_side_t *side;
+} gpu_t;
+
+typedef void (*gpu_body_t)(gpu_t *gpu);
+
+/** Find the stand-in, loaded as a program does that uses a GPU; asserts.
+ *  Non-zero if it is there. */
+int gpu_load(gpu_t *gpu);
+
+/** Run the body of a case on a pair whose streams are of HIP or else of CUDA,
+ *  with this lane alone; NULL: all of them are there, in no order of the
+ *  user's. With ST_TEST_STREAM in the environment only that runtime's cases
+ *  run. */
+void gpu_run(int is_hip, const char *lane, gpu_body_t body);
+
+#endif
