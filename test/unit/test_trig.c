@@ -9,6 +9,9 @@
 #include "uct_errors.h"
 
 #include <cxi_trig_cntr.h>
+#include <ucs_gstream_memory.h>
+
+#include <ucs/sys/sys.h>
 
 #include <sched.h>
 #include <string.h>
@@ -454,6 +457,28 @@ DOORBELL_CASE(one_by_one)
         CU_ASSERT(trig_arrived(trig, i));
     }
     CU_ASSERT(trig_count(trig, trig->trigger) == TRIG_SLOTS);
+}
+
+static void *page_start(volatile uint64_t *doorbell)
+{
+    return (void*)((uintptr_t)doorbell & ~((uintptr_t)ucs_get_page_size() - 1));
+}
+
+/* The page stays as it is when its counter is free: to end that would make a
+ * runtime wait for streams of devices */
+DOORBELL_CASE(page_stays)
+{
+    size_t size = ucs_get_page_size();
+    uct_trig_cntr_h cntr;
+    void *page;
+
+    CU_ASSERT(uct_trig_cntr_create(trig->pair.a.iface, &cntr) == UCS_OK);
+    page = page_start(uct_trig_cntr_doorbell(cntr));
+    CU_ASSERT_PTR_NOT_EQUAL(page, page_start(doorbell));
+    CU_ASSERT(uct_trig_cntr_destroy(cntr) == UCS_OK);
+    CU_ASSERT(ucs_gstream_memory_remove(page) == UCS_OK);
+    CU_ASSERT(ucs_gstream_memory_add(page, size, UCS_GSTREAM_MEMORY_IO) ==
+              UCS_OK);
 }
 
 DOORBELL_CASE(streams)

@@ -23,6 +23,7 @@
 #include <rdma/fi_errno.h>
 
 #include <sched.h>
+#include <string.h>
 
 /* How long the NIC may take to reset a counter, milliseconds; and if it has
  * taken longer before */
@@ -39,46 +40,71 @@
 void uct_cxi_trig_cntr_pool_init(uct_cxi_trig_md_t *md)
 {
     pthread_mutex_init(&md->cntrs.mutex, NULL);
-    md->cntrs.first      = NULL;
-    md->cntrs.last       = NULL;
-    md->cntrs.num_free   = 0;
     md->cntrs.is_stalled = 0;
+    memset(md->cntrs.free, 0, sizeof(md->cntrs.free));
 }
 
 /* The one that has been free for longest, or NULL */
-static struct fid_cntr *uct_cxi_trig_cntr_pool_pop(uct_cxi_trig_md_t *md)
+static struct fid_cntr *uct_cxi_trig_cntr_pool_pop(uct_cxi_trig_md_t *md,
+                                                   int has_page)
 {
     struct fid_cntr *cntr;
 
     pthread_mutex_lock(&md->cntrs.mutex);
-    cntr = md->cntrs.first;
+    cntr = md->cntrs.free[has_page].first;
     if (cntr != NULL) {
-        md->cntrs.first = cntr->fid.context;
-        --md->cntrs.num_free;
+        md->cntrs.free[has_page].first = cntr->fid.context;
     }
     pthread_mutex_unlock(&md->cntrs.mutex);
     return cntr;
 }
 
 static void uct_cxi_trig_cntr_pool_push(uct_cxi_trig_md_t *md,
-                                        struct fid_cntr *cntr)
+                                        struct fid_cntr *cntr, int has_page)
 {
     cntr->fid.context = NULL;
     pthread_mutex_lock(&md->cntrs.mutex);
-    if (md->cntrs.first == NULL) {
-        md->cntrs.first = cntr;
+    if (md->cntrs.free[has_page].first == NULL) {
+        md->cntrs.free[has_page].first = cntr;
     } else {
-        md->cntrs.last->fid.context = cntr;
+        md->cntrs.free[has_page].last->fid.context = cntr;
     }
-    md->cntrs.last = cntr;
-    ++md->cntrs.num_free;
+    md->cntrs.free[has_page].last = cntr;
     pthread_mutex_unlock(&md->cntrs.mutex);
 }
 
-static void uct_cxi_trig_cntr_close_fid(struct fid_cntr *cntr)
+/* What the provider gives: the register at offset 0 adds to the counter */
+static void *uct_cxi_trig_cntr_page(struct fid_cntr *cntr)
 {
-    int ret = fi_close(&cntr->fid);
+    struct fi_cxi_cntr_ops *ops = NULL;
+    void *address               = NULL;
+    size_t length               = 0;
 
+    if ((fi_open_ops(&cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops, NULL) !=
+         0) ||
+        (ops == NULL) ||
+        (ops->get_mmio_addr(&cntr->fid, &address, &length) != 0)) {
+        return NULL;
+    }
+    return address;
+}
+
+/* The pages that the register is in, which no other counter's is in */
+static void *uct_cxi_trig_cntr_page_start(void *address)
+{
+    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
+}
+
+/* To ask for a page makes one where none was */
+static void uct_cxi_trig_cntr_close_fid(struct fid_cntr *cntr, int has_page)
+{
+    int ret;
+
+    if (has_page) {
+        (void)ucs_gstream_memory_remove(
+                uct_cxi_trig_cntr_page_start(uct_cxi_trig_cntr_page(cntr)));
+    }
+    ret = fi_close(&cntr->fid);
     if (ret != 0) {
         ucs_warn("cannot close counter %p: %s", cntr, fi_strerror(-ret));
     }
@@ -87,9 +113,12 @@ static void uct_cxi_trig_cntr_close_fid(struct fid_cntr *cntr)
 void uct_cxi_trig_cntr_pool_cleanup(uct_cxi_trig_md_t *md)
 {
     struct fid_cntr *cntr;
+    int has_page;
 
-    while ((cntr = uct_cxi_trig_cntr_pool_pop(md)) != NULL) {
-        uct_cxi_trig_cntr_close_fid(cntr);
+    for (has_page = 0; has_page <= 1; ++has_page) {
+        while ((cntr = uct_cxi_trig_cntr_pool_pop(md, has_page)) != NULL) {
+            uct_cxi_trig_cntr_close_fid(cntr, has_page);
+        }
     }
     pthread_mutex_destroy(&md->cntrs.mutex);
 }
@@ -142,17 +171,37 @@ static int uct_cxi_trig_cntr_is_back(const uct_cxi_trig_md_t *md,
            (fi_cntr_readerr(cntr) == 0);
 }
 
-int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
-                               struct fid_cntr **cntr_p)
+/* A free one, or NULL */
+static struct fid_cntr *uct_cxi_trig_cntr_pool_take(uct_cxi_trig_md_t *md,
+                                                    int has_page)
 {
-    struct fid_cntr *cntr = uct_cxi_trig_cntr_pool_pop(md);
+    struct fid_cntr *cntr = uct_cxi_trig_cntr_pool_pop(md, has_page);
 
     if ((cntr != NULL) && !uct_cxi_trig_cntr_is_back(md, cntr)) {
         /* Another time, perhaps */
         ucs_diag("counter %p was not set back", cntr);
         (void)uct_cxi_trig_cntr_set_back(cntr);
-        uct_cxi_trig_cntr_pool_push(md, cntr);
+        uct_cxi_trig_cntr_pool_push(md, cntr, has_page);
         cntr = NULL;
+    }
+    return cntr;
+}
+
+int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
+                               struct fid_cntr **cntr_p, uint8_t *has_page_p)
+{
+    struct fid_cntr *cntr = NULL;
+    uint8_t has_page      = 0;
+
+    if (has_page_p != NULL) {
+        cntr     = uct_cxi_trig_cntr_pool_take(md, 1);
+        has_page = (cntr != NULL);
+    }
+    if (cntr == NULL) {
+        cntr = uct_cxi_trig_cntr_pool_take(md, 0);
+    }
+    if (has_page_p != NULL) {
+        *has_page_p = has_page;
     }
     if (cntr == NULL) {
         return uct_cxi_trig_net_open_cntr(md, context, cntr_p);
@@ -162,44 +211,23 @@ int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
     return 0;
 }
 
-void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr)
+void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr,
+                                int has_page)
 {
     /* Where a closed region may still be written to for a while, so may be a
      * counter; no such provider is short of them */
     if ((md->prov->done == UCT_CXI_TRIG_DONE_CNTR) ||
         (uct_cxi_trig_cntr_set_back(cntr) != 0)) {
-        uct_cxi_trig_cntr_close_fid(cntr);
+        uct_cxi_trig_cntr_close_fid(cntr, has_page);
     } else {
-        uct_cxi_trig_cntr_pool_push(md, cntr);
+        uct_cxi_trig_cntr_pool_push(md, cntr, has_page);
     }
-}
-
-/* What the provider gives: the register at offset 0 adds to the counter */
-static void *uct_cxi_trig_cntr_page(uct_trig_cntr_h cntr)
-{
-    struct fi_cxi_cntr_ops *ops = NULL;
-    void *address               = NULL;
-    size_t length               = 0;
-
-    if ((fi_open_ops(&cntr->cntr->fid, FI_CXI_COUNTER_OPS, 0, (void**)&ops,
-                     NULL) != 0) ||
-        (ops == NULL) ||
-        (ops->get_mmio_addr(&cntr->cntr->fid, &address, &length) != 0)) {
-        return NULL;
-    }
-    return address;
-}
-
-/* The pages that the register is in, which no other counter's is in */
-static void *uct_cxi_trig_cntr_page_start(void *address)
-{
-    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
 }
 
 /* The address is not kept: the caller does that */
 volatile uint64_t *uct_trig_cntr_doorbell(uct_trig_cntr_h cntr)
 {
-    void *address = uct_cxi_trig_cntr_page(cntr);
+    void *address = uct_cxi_trig_cntr_page(cntr->cntr);
 
     if ((address != NULL) && !cntr->has_page) {
         cntr->has_page =
@@ -226,7 +254,7 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
     }
 
     ret = uct_cxi_trig_cntr_pool_get(uct_cxi_trig_iface_md(iface), iface,
-                                     &cntr->cntr);
+                                     &cntr->cntr, &cntr->has_page);
     if (ret != 0) {
         ucs_debug("cannot open a counter: %s", fi_strerror(-ret));
         ucs_free(cntr);
@@ -241,10 +269,6 @@ ucs_status_t uct_trig_cntr_create(uct_iface_h uct_iface,
 
 static void uct_cxi_trig_cntr_free(uct_trig_cntr_h cntr)
 {
-    if (cntr->has_page) {
-        (void)ucs_gstream_memory_remove(
-                uct_cxi_trig_cntr_page_start(uct_cxi_trig_cntr_page(cntr)));
-    }
     --uct_cxi_trig_cntr_iface(cntr)->num_cntrs;
     ucs_list_del(&cntr->list);
     ucs_free(cntr);
@@ -254,13 +278,14 @@ ucs_status_t uct_trig_cntr_destroy(uct_trig_cntr_h cntr)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_cntr_iface(cntr);
     struct fid_cntr *fid        = cntr->cntr;
+    int has_page                = cntr->has_page;
 
     if (cntr->refs > 0) {
         return UCS_ERR_BUSY;
     }
 
     uct_cxi_trig_cntr_free(cntr);
-    uct_cxi_trig_cntr_pool_put(uct_cxi_trig_iface_md(iface), fid);
+    uct_cxi_trig_cntr_pool_put(uct_cxi_trig_iface_md(iface), fid, has_page);
     return UCS_OK;
 }
 
@@ -268,12 +293,14 @@ void uct_cxi_trig_cntr_cleanup(uct_cxi_trig_iface_t *iface)
 {
     uct_trig_cntr_h cntr, tmp;
     struct fid_cntr *fid;
+    int has_page;
 
     ucs_list_for_each_safe(cntr, tmp, &iface->cntrs, list) {
         ucs_warn("interface %p is closed with counter %p", iface, cntr);
-        fid = cntr->cntr;
+        fid      = cntr->cntr;
+        has_page = cntr->has_page;
         uct_cxi_trig_cntr_free(cntr);
-        uct_cxi_trig_cntr_close_fid(fid);
+        uct_cxi_trig_cntr_close_fid(fid, has_page);
     }
 }
 

@@ -19,6 +19,10 @@
  * And nothing that waits for it is armed any more: it would hold a reference.
  * An interface that is closed with counters in use closes these in earnest.
  *
+ * A trigger page that streams of devices reach stays registered with their
+ * runtimes while its counter is free: to end that makes a runtime wait for
+ * streams, and who gives a counter back may hold a lock that these wait for.
+ *
  * They are set back by stores to the trigger page, in the order of which the
  * additions of the next user come; a GPU may have a shorter way. A value is
  * read as it was written back last, which may be long ago: a counter is given
@@ -65,12 +69,14 @@ uct_cxi_trig_cntr_iface(uct_trig_cntr_h cntr)
 void uct_cxi_trig_cntr_pool_init(uct_cxi_trig_md_t *md);
 void uct_cxi_trig_cntr_pool_cleanup(uct_cxi_trig_md_t *md);
 
-/** A counter with value 0, of which nobody knows. 0, or -FI_E*. */
+/** A counter with value 0, of which nobody knows. 0, or -FI_E*. It may have a
+ *  page that streams of devices reach, unless @a has_page_p is NULL. */
 int uct_cxi_trig_cntr_pool_get(uct_cxi_trig_md_t *md, void *context,
-                               struct fid_cntr **cntr_p);
+                               struct fid_cntr **cntr_p, uint8_t *has_page_p);
 
 /** Give it back: nothing adds to it any more, and nothing waits for it. */
-void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr);
+void uct_cxi_trig_cntr_pool_put(uct_cxi_trig_md_t *md, struct fid_cntr *cntr,
+                                int has_page);
 
 /** Close all counters left when the interface closes, with a warning. */
 void uct_cxi_trig_cntr_cleanup(uct_cxi_trig_iface_t *iface);

@@ -74,10 +74,12 @@ typedef struct uct_cxi_trig_md {
     } ifaces;
     struct {
         pthread_mutex_t       mutex; /**< Protects these */
-        struct fid_cntr       *first; /**< Free ones, by their contexts; the
-                                           one that was used last is ... */
-        struct fid_cntr       *last;  /**< ... the last */
-        unsigned              num_free;
+        struct {
+            struct fid_cntr   *first; /**< By their contexts; the one that was
+                                           used last is ... */
+            struct fid_cntr   *last;  /**< ... the last */
+        } free[2];                    /**< Free ones; [1]: streams of devices
+                                           reach their trigger pages */
         int                   is_stalled; /**< The NIC took too long; atomic */
     } cntrs;                          /**< See cxi_trig_cntr.h */
     ucs_linear_func_t         reg_cost;

@@ -194,7 +194,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
 
     net->cntr = NULL;
     ret       = params->passive ? 0 :
-                uct_cxi_trig_cntr_pool_get(md, NULL, &net->cntr);
+                uct_cxi_trig_cntr_pool_get(md, NULL, &net->cntr, NULL);
     net->md   = md;
     if (ret != 0) {
         goto err_close_av;
@@ -208,7 +208,7 @@ ucs_status_t uct_cxi_trig_net_open(uct_cxi_trig_net_t *net,
 
 err_close_cntr:
     if (net->cntr != NULL) {
-        uct_cxi_trig_cntr_pool_put(md, net->cntr);
+        uct_cxi_trig_cntr_pool_put(md, net->cntr, 0);
     }
 err_close_av:
     fi_close(&net->av->fid);
@@ -239,7 +239,7 @@ void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net)
 {
     /* An endpoint that could not be closed adds to it */
     if ((net->cntr != NULL) && (net->ep == NULL)) {
-        uct_cxi_trig_cntr_pool_put(net->md, net->cntr);
+        uct_cxi_trig_cntr_pool_put(net->md, net->cntr, 0);
     }
     uct_cxi_trig_net_close_fid(&net->av->fid, "address vector");
     uct_cxi_trig_net_close_fid(&net->cq->fid, "completion queue");
