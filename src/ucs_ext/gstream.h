@@ -26,7 +26,8 @@ typedef struct gstream_ops {
                            ucs_gstream_h *stream_p);
 
     /** Releases an idle stream. UCS_ERR_BUSY, with no effect, if it has
-     *  commands pending or the caller is one of its commands. */
+     *  commands pending, the caller is one of its commands, or, which is looked
+     *  at last, gstream_is_asked(). */
     ucs_status_t (*destroy)(ucs_gstream_h stream);
 
     /** Enqueues 1 or more valid commands, or none of them on error.
@@ -58,6 +59,27 @@ struct ucs_gstream {
     const gstream_ops_t *ops;
     ucs_gstream_type_t  type;
     ucs_list_link_t     list;
+    unsigned            asks; /* Threads that ask it on account of a command;
+                                 atomic */
 };
+
+
+/** A thread that knows that a command has not run is about to call the back end
+ *  with its stream, which is not released meanwhile; and has done so. */
+static inline void gstream_ask_begin(ucs_gstream_h stream)
+{
+    (void)__atomic_fetch_add(&stream->asks, 1, __ATOMIC_RELAXED);
+}
+
+static inline void gstream_ask_end(ucs_gstream_h stream)
+{
+    (void)__atomic_fetch_sub(&stream->asks, 1, __ATOMIC_RELEASE);
+}
+
+/** Whether there is such a thread. None comes once all commands have run. */
+static inline int gstream_is_asked(ucs_gstream_h stream)
+{
+    return __atomic_load_n(&stream->asks, __ATOMIC_ACQUIRE) > 0;
+}
 
 #endif

@@ -249,6 +249,16 @@ static const char *gstream_cuda_check_remote(const gstream_gpu_t *gpu,
            "them in a wait (CU_STREAM_WAIT_VALUE_FLUSH)";
 }
 
+/* What waits for words waits for all */
+static ucs_status_t gstream_cuda_try_wait(const gstream_gpu_t *gpu,
+                                          void *native, int device)
+{
+    (void)gpu;
+    (void)native;
+    (void)device;
+    return UCS_OK;
+}
+
 #define GSTREAM_CUDA_NAME(_field, ...) \
     { \
         .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
@@ -306,6 +316,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .is_device_type = gstream_cuda_is_device_type,
     .result_name    = gstream_cuda_result_name,
     .check_device   = gstream_cuda_check_device,
+    .try_wait       = gstream_cuda_try_wait,
     .wait_flags     = gstream_cuda_wait_flags,
     .check_remote   = gstream_cuda_check_remote
 };

@@ -353,16 +353,24 @@ ucs_status_t ucs_gstream_event_elapsed(ucs_gstream_event_h start,
 
 /* Whether a recording has run: UCS_OK, UCS_INPROGRESS, or why the caller cannot
  * wait for it. The stream is there as long as it has not run it, for which it
- * needs the lock, or has failed. */
+ * needs the lock, or has failed; and then while it is asked. A runtime is not
+ * asked with the lock: it may wait for a function of a stream, and that for the
+ * lock. */
 static ucs_status_t gstream_record_test(const gstream_record_t *record)
 {
-    ucs_status_t status = UCS_OK;
+    ucs_gstream_h stream = NULL;
+    ucs_status_t status  = UCS_OK;
 
     pthread_mutex_lock(&record->event->lock);
     if (!gstream_record_is_passed(record)) {
-        status = record->stream->ops->synchronize(record->stream, 0);
+        stream = record->stream;
+        gstream_ask_begin(stream);
     }
     pthread_mutex_unlock(&record->event->lock);
+    if (stream != NULL) {
+        status = stream->ops->synchronize(stream, 0);
+        gstream_ask_end(stream);
+    }
     return status;
 }
 

@@ -186,6 +186,19 @@ static ucs_status_t gstream_gpu_make_native(gstream_gpu_stream_t *stream,
     return status;
 }
 
+/* Undoes that */
+static void gstream_gpu_end_native(gstream_gpu_stream_t *stream)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+    gstream_gpu_place_t last;
+
+    if (stream->is_own &&
+        (gpu->ops->enter(gpu, &stream->place, &last) == GSTREAM_GPU_OK)) {
+        (void)gpu->calls.destroy(stream->native);
+        gpu->ops->leave(gpu, &last);
+    }
+}
+
 /* Finds the stream's place, or makes the stream; and what its device can do */
 static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
                                      const ucs_gstream_params_t *params)
@@ -193,6 +206,7 @@ static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
     const gstream_gpu_t *gpu = stream->gpu;
     int has_native           = !!(params->field_mask &
                                   UCS_GSTREAM_PARAM_FIELD_NATIVE);
+    gstream_gpu_place_t last;
     ucs_status_t status;
     const char *why;
     int result;
@@ -217,7 +231,22 @@ static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
     if (status != UCS_OK) {
         return status;
     }
-    return has_native ? UCS_OK : gstream_gpu_make_native(stream, params);
+    if (!has_native) {
+        status = gstream_gpu_make_native(stream, params);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    if (gstream_gpu_enter(stream, &last) != UCS_OK) {
+        status = UCS_ERR_IO_ERROR;
+    } else {
+        status = gpu->ops->try_wait(gpu, stream->native, stream->place.device);
+        gpu->ops->leave(gpu, &last);
+    }
+    if (status != UCS_OK) {
+        gstream_gpu_end_native(stream);
+    }
+    return status;
 }
 
 /* The front has set the type, as it is not the host's */
@@ -291,23 +320,18 @@ static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
 static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
 {
     gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
-    const gstream_gpu_t *gpu     = stream->gpu;
     ucs_status_t status          = UCS_OK;
-    gstream_gpu_place_t last;
 
     /* One that failed runs nothing any more. The application's streams run what
      * they have, which needs nothing of this. */
     if (stream->is_own) {
         status = gstream_gpu_query(super);
     }
-    if ((status != UCS_OK) && (status != UCS_ERR_IO_ERROR)) {
+    if (((status != UCS_OK) && (status != UCS_ERR_IO_ERROR)) ||
+        gstream_is_asked(super)) {
         return UCS_ERR_BUSY;
     }
-    if (stream->is_own &&
-        (gpu->ops->enter(gpu, &stream->place, &last) == GSTREAM_GPU_OK)) {
-        (void)gpu->calls.destroy(stream->native);
-        gpu->ops->leave(gpu, &last);
-    }
+    gstream_gpu_end_native(stream);
     pthread_mutex_destroy(&stream->lock);
     free(stream->ops);
     free(stream->steps);

@@ -151,6 +151,12 @@ typedef struct gstream_gpu_ops {
      *  if it has them. */
     const char *(*check_device)(const gstream_gpu_t *gpu, int device);
 
+    /** Try whether a stream, of a device that was found good and whose place is
+     *  the caller's, waits for the words of this library; it may enqueue a wait
+     *  that passes. UCS_ERR_UNSUPPORTED, with the reason logged, if not. */
+    ucs_status_t (*try_wait)(const gstream_gpu_t *gpu, void *native,
+                             int device);
+
     /** Flags of waits, so that what others wrote to a device's memory is
      *  visible behind them. */
     unsigned (*wait_flags)(const gstream_gpu_t *gpu, int device);

@@ -15,7 +15,9 @@
 #endif
 
 #include "gstream_gpu.h"
+#include "gstream_memory.h"
 
+#include <ucs/debug/log_def.h>
 #include <ucs/sys/preprocessor.h>
 
 #include <stdlib.h>
@@ -232,6 +234,60 @@ static const char *gstream_hip_check_remote(const gstream_gpu_t *gpu,
     return NULL;
 }
 
+/* A word that is 0; it is made once and stays, as streams wait for it */
+static volatile uint64_t *gstream_hip_zero(void)
+{
+    static volatile uint64_t *zero; /* atomic */
+    volatile uint64_t *other = NULL;
+    volatile uint64_t *word  = __atomic_load_n(&zero, __ATOMIC_ACQUIRE);
+
+    if (word != NULL) {
+        return word;
+    }
+    word = ucs_gstream_word_get();
+    if ((word != NULL) &&
+        !__atomic_compare_exchange_n(&zero, &other, word, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        ucs_gstream_word_put(word);
+        word = other;
+    }
+    return word;
+}
+
+/* An attribute says whether a device waits for words, and none for which: some
+ * may take signal memory alone. So the first stream of a device tries a wait. A
+ * stream that is captured would record it. */
+static ucs_status_t gstream_hip_try_wait(const gstream_gpu_t *gpu, void *native,
+                                         int device)
+{
+    static uint64_t tried; /* bits of devices; atomic */
+    uint64_t bit            = 1ull << (device % 64);
+    volatile uint64_t *zero = gstream_hip_zero();
+    int is_capturing        = 0;
+    uint64_t address;
+    int result;
+
+    if (zero == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    if ((__atomic_load_n(&tried, __ATOMIC_RELAXED) & bit) ||
+        (gpu->calls.is_capturing(native, &is_capturing) != GSTREAM_GPU_OK) ||
+        is_capturing || (gstream_memory_map(gpu, zero, &address) != UCS_OK)) {
+        return UCS_OK; /* the first wait says what is wrong */
+    }
+    result = gstream_hip_wait64(gpu, native, address, 0, GSTREAM_GPU_WAIT_GEQ);
+    if (result == GSTREAM_GPU_OK) {
+        (void)__atomic_fetch_or(&tried, bit, __ATOMIC_RELAXED);
+        return UCS_OK;
+    }
+    gstream_gpu_forget(gpu);
+    ucs_error("%s: no stream on device %d: hipStreamWaitValue64 refuses a word "
+              "of registered host memory (%s): take a device and driver that "
+              "wait for other than signal memory", gpu->name, device,
+              gstream_hip_result_name(gpu, result));
+    return UCS_ERR_UNSUPPORTED;
+}
+
 #define GSTREAM_HIP_NAME(_field, _name) \
     { \
         .offset = ucs_offsetof(gstream_gpu_calls_t, _field), \
@@ -297,6 +353,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .is_device_type = gstream_hip_is_device_type,
     .result_name    = gstream_hip_result_name,
     .check_device   = gstream_hip_check_device,
+    .try_wait       = gstream_hip_try_wait,
     .wait_flags     = gstream_hip_wait_flags,
     .check_remote   = gstream_hip_check_remote
 };

@@ -234,12 +234,22 @@ static unsigned gstream_memory_size_index(size_t length)
     return (lines == 1) ? 0 : (ucs_ilog2(lines - 1) + 1);
 }
 
+/* In a child that was forked, which has none of the pieces, nor anything that
+ * was registered. Nobody else is there. */
+static void gstream_memory_forked(void)
+{
+    pthread_mutex_init(&gstream_memory.lock, NULL);
+    memset(gstream_memory.free, 0, sizeof(gstream_memory.free));
+    gstream_memory.count = 0;
+}
+
 /* Another area of free pieces. The lock is held. */
 static void gstream_memory_grow(unsigned index)
 {
     size_t size           = (size_t)UCS_ARCH_CACHE_LINE_SIZE << index;
     gstream_range_t range = {.length = ucs_max(size, GSTREAM_MEMORY_AREA_SIZE)};
     size_t count          = range.length / size;
+    static int has_fork;
     gstream_piece_t *piece;
     void *area;
 
@@ -250,7 +260,12 @@ static void gstream_memory_grow(unsigned index)
     }
     /* A child process must not get a copy of what devices write to in its
      * parent's place */
-    (void)madvise(area, range.length, MADV_DONTFORK);
+    if (!has_fork) {
+        has_fork = (pthread_atfork(NULL, NULL, gstream_memory_forked) == 0);
+    }
+    if (has_fork) {
+        (void)madvise(area, range.length, MADV_DONTFORK);
+    }
     range.start = (uintptr_t)area;
     if (gstream_memory_insert(&range) != UCS_OK) {
         munmap(area, range.length);

@@ -512,3 +512,11 @@ void standin_fail_calls(unsigned skip, unsigned count, int error)
     standin_fail = (standin_fail_t){skip, count, error};
     pthread_mutex_unlock(&standin_lock);
 }
+
+void standin_set_signal(int is_signal)
+{
+    standin_settings();
+    pthread_mutex_lock(&standin_lock);
+    standin_set.signal = is_signal;
+    pthread_mutex_unlock(&standin_lock);
+}

@@ -48,6 +48,9 @@ STANDIN_API void standin_lose_device(int device);
  *  finds none waits; 0: for any number. STANDIN_DEPTH, at any time. */
 STANDIN_API void standin_set_depth(unsigned depth);
 
+/** Whether waits are for signal memory only: STANDIN_SIGNAL, at any time. */
+STANDIN_API void standin_set_signal(int is_signal);
+
 /** Have calls with a stream fail with an error, which they do at once: after
  *  @a skip of them the next @a count. */
 STANDIN_API void standin_fail_calls(unsigned skip, unsigned count, int error);

@@ -20,8 +20,8 @@
  * An interface that is closed with counters in use closes these in earnest.
  *
  * A trigger page that streams of devices reach stays registered with their
- * runtimes while its counter is free: to end that makes a runtime wait for
- * streams, and who gives a counter back may hold a lock that these wait for.
+ * runtimes while its counter is free. A runtime that is to end that waits for
+ * streams, and these may wait for a lock that the caller holds.
  *
  * They are set back by stores to the trigger page, in the order of which the
  * additions of the next user come; a GPU may have a shorter way. A value is
