@@ -365,6 +365,9 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
             return;
         }
     }
+    if (dev->probe != NULL) {
+        (void)uct_trig_cntr_destroy(dev->probe);
+    }
     ucp_st_trig_close_rails(dev);
     uct_worker_destroy(dev->uct_worker);
     ucs_async_context_destroy(dev->async);
@@ -376,19 +379,16 @@ void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
 }
 
 /* Whether streams of the type store to the NIC's trigger pages, as a counter
- * that is made for this tells */
+ * that is made for this tells. It is kept: one that comes from the pool of those
+ * that were given back may have to be waited for. */
 static int ucp_st_trig_dev_probe(ucp_st_trig_dev_t *dev,
                                  ucs_gstream_type_t type)
 {
-    uct_trig_cntr_h cntr;
-    int is_reached;
-
-    if (uct_trig_cntr_create(dev->rails[0].iface, &cntr) != UCS_OK) {
+    if ((dev->probe == NULL) &&
+        (uct_trig_cntr_create(dev->rails[0].iface, &dev->probe) != UCS_OK)) {
         return 0;
     }
-    is_reached = ucs_gstream_type_reaches(type, uct_trig_cntr_doorbell(cntr));
-    (void)uct_trig_cntr_destroy(cntr);
-    return is_reached;
+    return ucs_gstream_type_reaches(type, uct_trig_cntr_doorbell(dev->probe));
 }
 
 int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)

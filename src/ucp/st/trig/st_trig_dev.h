@@ -34,6 +34,7 @@ typedef struct ucp_st_trig_dev {
                                       ones whose puts are not over */
     uct_trig_iface_attr_t few;     /* of a device that has too few entries for
                                       the lane, or zeroes; read-only */
+    uct_trig_cntr_h     probe;     /* ucp_st_trig_dev_serves()'s, or NULL */
     int8_t              serves[UCS_GSTREAM_TYPE_LAST]; /* 1 or -1 once it is
                                       known */
     uint64_t            proxied;   /* triggers by another thread than a
