@@ -281,6 +281,27 @@ static const char *gstream_check_waitall(const ucs_gstream_cmd_t *cmd)
     return defect;
 }
 
+const char *gstream_check_rect(const void *dst, const void *src,
+                               const ucs_gstream_rect_t *rect)
+{
+    if (rect == NULL) {
+        return "NULL rectangle";
+    }
+    if ((rect->width == 0) || (rect->height == 0)) {
+        return NULL;
+    }
+    if ((rect->height > 1) && ((rect->dst_pitch < rect->width) ||
+                               (rect->src_pitch < rect->width))) {
+        return "rows less than their width apart";
+    }
+    if ((rect->height > 1) && ((rect->dst_pitch > UCS_GSTREAM_PITCH_MAX) ||
+                               (rect->src_pitch > UCS_GSTREAM_PITCH_MAX))) {
+        return "rows more than " UCS_PP_MAKE_STRING(UCS_GSTREAM_PITCH_MAX)
+               " bytes apart";
+    }
+    return ((dst == NULL) || (src == NULL)) ? "NULL buffer" : NULL;
+}
+
 /* What is wrong with a command; NULL if nothing. */
 static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
 {
@@ -303,11 +324,16 @@ static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
                        NULL;
     case UCS_GSTREAM_CMD_LAUNCH:
     case UCS_GSTREAM_CMD_WAITALL:
+    case UCS_GSTREAM_CMD_COPY2D:
         break; /* here they would make a jump table of the switch */
     }
 
     if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
         return gstream_check_launch(cmd);
+    }
+    if (cmd->type == UCS_GSTREAM_CMD_COPY2D) {
+        return gstream_check_rect(cmd->u.copy2d.dst, cmd->u.copy2d.src,
+                                  cmd->u.copy2d.rect);
     }
     return (cmd->type == UCS_GSTREAM_CMD_WAITALL) ? gstream_check_waitall(cmd) :
                                                     "unknown type";
@@ -404,6 +430,18 @@ ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
     ucs_gstream_cmd_t cmd = {
         .type   = UCS_GSTREAM_CMD_COPY,
         .u.copy = {dst, src, length}
+    };
+
+    return ucs_gstream_enqueue(stream, &cmd, 1);
+}
+
+ucs_status_t ucs_gstream_enqueue_copy2d(ucs_gstream_h stream, void *dst,
+                                        const void *src,
+                                        const ucs_gstream_rect_t *rect)
+{
+    ucs_gstream_cmd_t cmd = {
+        .type     = UCS_GSTREAM_CMD_COPY2D,
+        .u.copy2d = {dst, src, rect}
     };
 
     return ucs_gstream_enqueue(stream, &cmd, 1);

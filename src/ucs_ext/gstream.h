@@ -82,4 +82,13 @@ static inline int gstream_is_asked(ucs_gstream_h stream)
     return __atomic_load_n(&stream->asks, __ATOMIC_ACQUIRE) > 0;
 }
 
+
+/** What is wrong with a copy of rows; NULL if nothing. */
+const char *gstream_check_rect(const void *dst, const void *src,
+                               const ucs_gstream_rect_t *rect);
+
+/** Copy rows by the host. */
+void gstream_copy_rows(void *dst, const void *src,
+                       const ucs_gstream_rect_t *rect);
+
 #endif

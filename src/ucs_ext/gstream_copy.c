@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gstream_copy.c - copies between any memory, which the host makes.
+ * gstream_copy.c - copies between any memory, which the host makes, and what
+ * streams of GPUs ask about theirs.
  *
  * A device's memory is copied by a stream of our own on that device. It is
  * apart from the default stream, so that it waits for no stream of the
@@ -12,9 +13,11 @@
 #endif
 
 #include "gstream_gpu.h"
+#include "gstream_memory.h"
 #include "api/ucs_gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/compiler_def.h>
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -81,34 +84,74 @@ static ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
     return gstream_gpu_status(gpu, result, "no stream for copies");
 }
 
-ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)
+/* Where a copy goes, or comes from, whichever kind it is */
+static void *gstream_copy_dst(const ucs_gstream_cmd_t *cmd)
 {
+    return (cmd->type == UCS_GSTREAM_CMD_COPY) ? cmd->u.copy.dst :
+                                                 cmd->u.copy2d.dst;
+}
+
+static const void *gstream_copy_src(const ucs_gstream_cmd_t *cmd)
+{
+    return (cmd->type == UCS_GSTREAM_CMD_COPY) ? cmd->u.copy.src :
+                                                 cmd->u.copy2d.src;
+}
+
+ucs_status_t gstream_gpu_check_copy(const gstream_gpu_t *gpu,
+                                    const ucs_gstream_cmd_t *cmd,
+                                    int *is_host_p)
+{
+    const void *places[] = {gstream_copy_dst(cmd), gstream_copy_src(cmd)};
+    const void *pageable = NULL;
+    int is_host          = 1;
+    ucs_gstream_memory_attr_t attr;
+    uint64_t address;
+    unsigned i;
+
+    for (i = 0; i < ucs_static_array_size(places); ++i) {
+        (void)ucs_gstream_memory_query(places[i], &attr);
+        is_host &= (attr.type == UCS_GSTREAM_TYPE_HOST);
+        if (!attr.is_pinned &&
+            (gstream_memory_map(gpu, places[i], &address) != UCS_OK)) {
+            pageable = places[i];
+        }
+    }
+    *is_host_p = is_host;
+    if (!is_host && (pageable != NULL)) {
+        ucs_error("%s: a copy between the device and memory %p of the host, "
+                  "which is not registered, would block the caller", gpu->name,
+                  pageable);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
+void gstream_copy_rows(void *dst, const void *src,
+                       const ucs_gstream_rect_t *rect)
+{
+    const char *from = src;
+    char *to         = dst;
+    size_t i;
+
+    if (rect->width == 0) {
+        return;
+    }
+    for (i = 0; i < rect->height; ++i) {
+        memcpy(to + (i * rect->dst_pitch), from + (i * rect->src_pitch),
+               rect->width);
+    }
+}
+
+/* Has a device's stream copy, and waits for that */
+static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
+                                     const ucs_gstream_cmd_t *cmd)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
     gstream_copy_stream_t stream;
     gstream_gpu_place_t last;
-    ucs_gstream_memory_attr_t attrs[2];
-    const ucs_gstream_memory_attr_t *attr;
-    const gstream_gpu_t *gpu;
     ucs_status_t status;
     int result;
 
-    if (length == 0) {
-        return UCS_OK;
-    }
-    (void)ucs_gstream_memory_query(dst, &attrs[0]);
-    (void)ucs_gstream_memory_query(src, &attrs[1]);
-    attr = &attrs[attrs[0].type == UCS_GSTREAM_TYPE_HOST];
-    if (attr->type == UCS_GSTREAM_TYPE_HOST) {
-        memcpy(dst, src, length);
-        return UCS_OK;
-    }
-    if ((attrs[1].type != UCS_GSTREAM_TYPE_HOST) &&
-        (attrs[1].type != attr->type)) {
-        ucs_error("copy from memory %p to %p: they are of different runtimes "
-                  "of GPUs", src, dst);
-        return UCS_ERR_UNSUPPORTED;
-    }
-
-    gpu = gstream_gpu_open(attr->type, 1);
     if (gpu == NULL) {
         return UCS_ERR_NO_DEVICE;
     }
@@ -118,11 +161,67 @@ ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)
     }
     result = gpu->ops->enter(gpu, &stream.place, &last);
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->ops->copy(gpu, stream.native, dst, src, length);
+        result = gpu->ops->copy(gpu, stream.native, cmd);
         if (result == GSTREAM_GPU_OK) {
             result = gpu->calls.synchronize(stream.native);
         }
         gpu->ops->leave(gpu, &last);
     }
     return gstream_gpu_status(gpu, result, "copy");
+}
+
+/* Makes a copy that is not empty */
+static ucs_status_t gstream_copy_cmd(const ucs_gstream_cmd_t *cmd)
+{
+    void *dst       = gstream_copy_dst(cmd);
+    const void *src = gstream_copy_src(cmd);
+    ucs_gstream_memory_attr_t attrs[2];
+    const ucs_gstream_memory_attr_t *attr;
+
+    (void)ucs_gstream_memory_query(dst, &attrs[0]);
+    (void)ucs_gstream_memory_query(src, &attrs[1]);
+    attr = &attrs[attrs[0].type == UCS_GSTREAM_TYPE_HOST];
+    if ((attr->type == UCS_GSTREAM_TYPE_HOST) &&
+        (cmd->type == UCS_GSTREAM_CMD_COPY)) {
+        memcpy(dst, src, cmd->u.copy.length);
+        return UCS_OK;
+    }
+    if (attr->type == UCS_GSTREAM_TYPE_HOST) {
+        gstream_copy_rows(dst, src, cmd->u.copy2d.rect);
+        return UCS_OK;
+    }
+    if ((attrs[1].type != UCS_GSTREAM_TYPE_HOST) &&
+        (attrs[1].type != attr->type)) {
+        ucs_error("copy from memory %p to %p: they are of different runtimes "
+                  "of GPUs", src, dst);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return gstream_copy_run(attr, cmd);
+}
+
+ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)
+{
+    const ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_COPY,
+        .u.copy = {dst, src, length}
+    };
+
+    return (length == 0) ? UCS_OK : gstream_copy_cmd(&cmd);
+}
+
+ucs_status_t ucs_gstream_memory_copy2d(void *dst, const void *src,
+                                       const ucs_gstream_rect_t *rect)
+{
+    const ucs_gstream_cmd_t cmd = {
+        .type     = UCS_GSTREAM_CMD_COPY2D,
+        .u.copy2d = {dst, src, rect}
+    };
+    const char *defect          = gstream_check_rect(dst, src, rect);
+
+    if (defect != NULL) {
+        ucs_error("copy from memory %p to %p: %s", src, dst, defect);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return ((rect->width == 0) || (rect->height == 0)) ? UCS_OK :
+                                                         gstream_copy_cmd(&cmd);
 }

@@ -16,6 +16,7 @@
 #endif
 
 #include "gstream_gpu.h"
+#include "api/ucs_gstream_memory.h"
 
 #include <ucs/sys/preprocessor.h>
 
@@ -26,6 +27,7 @@
 /* Of cuda.h */
 enum {
     GSTREAM_CUDA_INVALID_HANDLE   = 400,
+    GSTREAM_CUDA_MEMORY_HOST      = 1,
     GSTREAM_CUDA_MEMORY_DEVICE    = 2,
     GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
     GSTREAM_CUDA_CAN_FLUSH        = 98,
@@ -35,6 +37,25 @@ enum {
     GSTREAM_CUDA_VERSION_64_BIT   = 11070  /* The second form of memory
                                               operations, always on */
 };
+
+
+/* CUDA_MEMCPY2D */
+typedef struct gstream_cuda_side2d {
+    size_t     x; /* bytes */
+    size_t     y; /* rows */
+    int        type;
+    const void *host;
+    uint64_t   device;
+    void       *array;
+    size_t     pitch;
+} gstream_cuda_side2d_t;
+
+typedef struct gstream_cuda_copy2d {
+    gstream_cuda_side2d_t src;
+    gstream_cuda_side2d_t dst;
+    size_t                width;
+    size_t                height;
+} gstream_cuda_copy2d_t;
 
 
 /* Functions in `special` */
@@ -47,6 +68,7 @@ enum {
     GSTREAM_CUDA_RETAIN,
     GSTREAM_CUDA_WAIT64,
     GSTREAM_CUDA_COPY,
+    GSTREAM_CUDA_COPY2D,
     GSTREAM_CUDA_LAUNCH,
     GSTREAM_CUDA_RESULT_NAME
 };
@@ -60,6 +82,8 @@ typedef int (*gstream_cuda_wait64_func_t)(void *stream, uint64_t address,
                                           uint64_t value, unsigned flags);
 typedef int (*gstream_cuda_copy_func_t)(uint64_t dst, uint64_t src,
                                         size_t length, void *stream);
+typedef int (*gstream_cuda_copy2d_func_t)(const gstream_cuda_copy2d_t *copy,
+                                          void *stream);
 typedef int (*gstream_cuda_launch_func_t)(void *stream, void (*func)(void*),
                                           void *arg);
 typedef int (*gstream_cuda_name_func_t)(int result, const char **name_p);
@@ -167,12 +191,53 @@ static int gstream_cuda_wait64(const gstream_gpu_t *gpu, void *native,
                                                   flags);
 }
 
-static int gstream_cuda_copy(const gstream_gpu_t *gpu, void *native, void *dst,
-                             const void *src, size_t length)
+static int gstream_cuda_copy1d(const gstream_gpu_t *gpu, void *native,
+                               const void *dst, const void *src, size_t length)
 {
     return GSTREAM_CUDA_CALL(gpu, gstream_cuda_copy_func_t,
                              GSTREAM_CUDA_COPY)((uintptr_t)dst, (uintptr_t)src,
                                                 length, native);
+}
+
+static gstream_cuda_side2d_t gstream_cuda_side2d(const void *place,
+                                                 size_t pitch)
+{
+    ucs_gstream_memory_attr_t attr;
+    int is_host;
+
+    (void)ucs_gstream_memory_query(place, &attr);
+    is_host = (attr.type == UCS_GSTREAM_TYPE_HOST);
+    return (gstream_cuda_side2d_t){
+        .type   = is_host ? GSTREAM_CUDA_MEMORY_HOST :
+                            GSTREAM_CUDA_MEMORY_DEVICE,
+        .host   = is_host ? place : NULL,
+        .device = is_host ? 0 : (uintptr_t)place,
+        .pitch  = pitch
+    };
+}
+
+/* The driver may want pitches of its own where both sides are in a device:
+ * this library's copies of rows have a side in the host's memory. */
+static int gstream_cuda_copy(const gstream_gpu_t *gpu, void *native,
+                             const ucs_gstream_cmd_t *cmd)
+{
+    const ucs_gstream_rect_t *rect = cmd->u.copy2d.rect;
+    gstream_cuda_copy2d_t copy;
+
+    if (cmd->type == UCS_GSTREAM_CMD_COPY) {
+        return gstream_cuda_copy1d(gpu, native, cmd->u.copy.dst,
+                                   cmd->u.copy.src, cmd->u.copy.length);
+    }
+    if (rect->height == 1) { /* its pitch may be anything */
+        return gstream_cuda_copy1d(gpu, native, cmd->u.copy2d.dst,
+                                   cmd->u.copy2d.src, rect->width);
+    }
+    copy.src    = gstream_cuda_side2d(cmd->u.copy2d.src, rect->src_pitch);
+    copy.dst    = gstream_cuda_side2d(cmd->u.copy2d.dst, rect->dst_pitch);
+    copy.width  = rect->width;
+    copy.height = rect->height;
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_copy2d_func_t,
+                             GSTREAM_CUDA_COPY2D)(&copy, native);
 }
 
 static int gstream_cuda_launch(const gstream_gpu_t *gpu, void *native,
@@ -293,6 +358,7 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT64], "cuStreamWaitValue64_v2",
                       "cuStreamWaitValue64"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY2D], "cuMemcpy2DAsync_v2"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_LAUNCH], "cuLaunchHostFunc"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName")
 };

@@ -89,7 +89,7 @@ struct gstream_gpu_func {
     ucs_gstream_func_t   func;    /* NULL: a copy */
     void                 *arg;    /* or where the copy goes */
     const void           *src;
-    size_t               length;
+    ucs_gstream_rect_t   rect;    /* one row of a copy that is not of rows */
     char                 args[] UCS_V_ALIGNED(16);
 };
 
@@ -386,7 +386,7 @@ void gstream_gpu_run_func(void *arg)
     if (func->func != NULL) {
         func->func(func->arg);
     } else {
-        memcpy(func->arg, func->src, func->length);
+        gstream_copy_rows(func->arg, func->src, &func->rect);
     }
     gstream_gpu_current = NULL;
     free(func);
@@ -413,10 +413,15 @@ static gstream_gpu_func_t *gstream_gpu_make_func(gstream_gpu_stream_t *stream,
         if (size > 0) {
             func->arg = memcpy(func->args, cmd->u.launch.args, size);
         }
+    } else if (cmd->type == UCS_GSTREAM_CMD_COPY2D) {
+        func->arg  = cmd->u.copy2d.dst;
+        func->src  = cmd->u.copy2d.src;
+        func->rect = *cmd->u.copy2d.rect;
     } else {
-        func->arg    = cmd->u.copy.dst;
-        func->src    = cmd->u.copy.src;
-        func->length = cmd->u.copy.length;
+        func->arg         = cmd->u.copy.dst;
+        func->src         = cmd->u.copy.src;
+        func->rect.width  = cmd->u.copy.length;
+        func->rect.height = 1;
     }
     return func;
 }
@@ -481,38 +486,6 @@ static ucs_status_t gstream_gpu_set_op(gstream_gpu_stream_t *stream,
                   "ucs_gstream_memory_add() that the runtime takes",
                   stream->gpu->name, (void*)stream, (void*)word);
         return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
-}
-
-/* Whether a copy is between two places of the host's memory, so that a host
- * function does it: the runtime would do it at once, or wait for the stream.
- * Refused where it would block the caller for memory that is not pinned. */
-static ucs_status_t gstream_gpu_check_copy(gstream_gpu_stream_t *stream,
-                                           const ucs_gstream_cmd_t *cmd,
-                                           int *is_host_p)
-{
-    const void *places[] = {cmd->u.copy.dst, cmd->u.copy.src};
-    const void *pageable = NULL;
-    int is_host          = 1;
-    ucs_gstream_memory_attr_t attr;
-    uint64_t address;
-    unsigned i;
-
-    for (i = 0; i < ucs_static_array_size(places); ++i) {
-        (void)ucs_gstream_memory_query(places[i], &attr);
-        is_host &= (attr.type == UCS_GSTREAM_TYPE_HOST);
-        if (!attr.is_pinned &&
-            (gstream_memory_map(stream->gpu, places[i], &address) != UCS_OK)) {
-            pageable = places[i];
-        }
-    }
-    *is_host_p = is_host;
-    if (!is_host && (pageable != NULL)) {
-        ucs_error("%s stream %p: a copy between the device and memory %p of "
-                  "the host, which is not registered, would block the caller",
-                  stream->gpu->name, (void*)stream, pageable);
-        return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;
 }
@@ -583,6 +556,17 @@ static ucs_status_t gstream_gpu_make_ops(gstream_gpu_stream_t *stream,
     }
 }
 
+/* How many bytes a copy has, or whether it has any; 1 for other commands */
+static size_t gstream_gpu_length(const ucs_gstream_cmd_t *cmd)
+{
+    if (cmd->type == UCS_GSTREAM_CMD_COPY) {
+        return cmd->u.copy.length;
+    }
+    return (cmd->type != UCS_GSTREAM_CMD_COPY2D) ||
+           ((cmd->u.copy2d.rect->width > 0) &&
+            (cmd->u.copy2d.rect->height > 0));
+}
+
 /* Makes the next step of a command that is no store or wait; none for an empty
  * copy */
 static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
@@ -593,11 +577,12 @@ static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
     int is_host              = 1;
     ucs_status_t status;
 
-    if (cmd->type == UCS_GSTREAM_CMD_COPY) {
-        if (cmd->u.copy.length == 0) {
-            return UCS_OK;
-        }
-        status = gstream_gpu_check_copy(stream, cmd, &is_host);
+    if (gstream_gpu_length(cmd) == 0) {
+        return UCS_OK;
+    }
+    if ((cmd->type == UCS_GSTREAM_CMD_COPY) ||
+        (cmd->type == UCS_GSTREAM_CMD_COPY2D)) {
+        status = gstream_gpu_check_copy(stream->gpu, cmd, &is_host);
         if (status != UCS_OK) {
             return status;
         }
@@ -682,10 +667,7 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
     }
     result      = (step->func != NULL) ?
                           gpu->ops->launch(gpu, stream->native, step->func) :
-                          gpu->ops->copy(gpu, stream->native,
-                                         step->copy->u.copy.dst,
-                                         step->copy->u.copy.src,
-                                         step->copy->u.copy.length);
+                          gpu->ops->copy(gpu, stream->native, step->copy);
     *num_calls += (result == GSTREAM_GPU_OK);
     return result;
 }

@@ -86,7 +86,7 @@ typedef struct gstream_gpu_calls {
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
     int (*clear)(void); /* Or NULL: forgets the thread's last error */
-    void *special[10]; /**< Functions that only this runtime's file calls */
+    void *special[11]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 
 
@@ -132,8 +132,10 @@ typedef struct gstream_gpu_ops {
 
     int (*wait64)(const gstream_gpu_t *gpu, void *native, uint64_t address,
                   uint64_t value, unsigned flags);
-    int (*copy)(const gstream_gpu_t *gpu, void *native, void *dst,
-                const void *src, size_t length);
+
+    /** Enqueue a UCS_GSTREAM_CMD_COPY or UCS_GSTREAM_CMD_COPY2D, not empty. */
+    int (*copy)(const gstream_gpu_t *gpu, void *native,
+                const ucs_gstream_cmd_t *cmd);
 
     /** Enqueue gstream_gpu_run_func() with this argument. */
     int (*launch)(const gstream_gpu_t *gpu, void *native, void *arg);
@@ -207,6 +209,14 @@ void gstream_gpu_run_func(void *arg);
 /** Open a runtime, once: with `is_loaded` only if the process has loaded it.
  *  NULL if it cannot be used; `reason` says why, if the runtime is there. */
 const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
+
+/** Whether a copy is between two places of the host's memory, so that a host
+ *  function does it: the runtime would do it at once, or wait for the stream.
+ *  Refused, with the reason logged, where it would block the caller for memory
+ *  that is not pinned. */
+ucs_status_t gstream_gpu_check_copy(const gstream_gpu_t *gpu,
+                                    const ucs_gstream_cmd_t *cmd,
+                                    int *is_host_p);
 
 /** Fill in what a runtime says of itself; UCS_ERR_UNSUPPORTED, with the reason,
  *  if it cannot be used. */

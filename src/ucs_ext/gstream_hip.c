@@ -39,6 +39,7 @@ enum {
     GSTREAM_HIP_STREAM_DEVICE, /* Or NULL: since ROCm 5.6 */
     GSTREAM_HIP_WAIT64,
     GSTREAM_HIP_COPY,
+    GSTREAM_HIP_COPY2D,
     GSTREAM_HIP_LAUNCH,        /* Or NULL: Debian 12's HIP 5.2 has it in the
                                   header alone */
     GSTREAM_HIP_CALLBACK,
@@ -54,6 +55,10 @@ typedef int (*gstream_hip_wait64_func_t)(void *stream, void *address,
                                          uint64_t mask);
 typedef int (*gstream_hip_copy_func_t)(void *dst, const void *src,
                                        size_t length, int kind, void *stream);
+typedef int (*gstream_hip_copy2d_func_t)(void *dst, size_t dst_pitch,
+                                         const void *src, size_t src_pitch,
+                                         size_t width, size_t height, int kind,
+                                         void *stream);
 typedef int (*gstream_hip_launch_func_t)(void *stream, void (*func)(void*),
                                          void *arg);
 typedef void (*gstream_hip_callback_t)(void *stream, int status, void *arg);
@@ -152,12 +157,32 @@ static int gstream_hip_wait64(const gstream_gpu_t *gpu, void *native,
                                                 value, flags, UINT64_MAX);
 }
 
-static int gstream_hip_copy(const gstream_gpu_t *gpu, void *native, void *dst,
-                            const void *src, size_t length)
+static int gstream_hip_copy1d(const gstream_gpu_t *gpu, void *native, void *dst,
+                              const void *src, size_t length)
 {
     return GSTREAM_HIP_CALL(gpu, gstream_hip_copy_func_t,
                             GSTREAM_HIP_COPY)(dst, src, length,
                                               GSTREAM_HIP_COPY_DEFAULT, native);
+}
+
+static int gstream_hip_copy(const gstream_gpu_t *gpu, void *native,
+                            const ucs_gstream_cmd_t *cmd)
+{
+    const ucs_gstream_rect_t *rect = cmd->u.copy2d.rect;
+
+    if (cmd->type == UCS_GSTREAM_CMD_COPY) {
+        return gstream_hip_copy1d(gpu, native, cmd->u.copy.dst, cmd->u.copy.src,
+                                  cmd->u.copy.length);
+    }
+    if (rect->height == 1) { /* its pitch may be anything */
+        return gstream_hip_copy1d(gpu, native, cmd->u.copy2d.dst,
+                                  cmd->u.copy2d.src, rect->width);
+    }
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_copy2d_func_t,
+                            GSTREAM_HIP_COPY2D)(
+            cmd->u.copy2d.dst, rect->dst_pitch, cmd->u.copy2d.src,
+            rect->src_pitch, rect->width, rect->height,
+            GSTREAM_HIP_COPY_DEFAULT, native);
 }
 
 static void gstream_hip_callback(void *stream, int status, void *arg)
@@ -325,6 +350,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
                              "hipStreamGetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_WAIT64], "hipStreamWaitValue64"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY], "hipMemcpyAsync"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY2D], "hipMemcpy2DAsync"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_LAUNCH], "hipLaunchHostFunc"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_CALLBACK], "hipStreamAddCallback"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName"),

@@ -188,6 +188,17 @@ static void gstream_host_run_copy(const ucs_gstream_cmd_t *cmd)
     gstream_trace_copy_end(begin, cmd->u.copy.length);
 }
 
+/* Kept out of the loops over commands, as it is seldom */
+static UCS_F_NOINLINE void
+gstream_host_run_copy2d(const ucs_gstream_cmd_t *cmd)
+{
+    const ucs_gstream_rect_t *rect = cmd->u.copy2d.rect; /* the ring's copy */
+    uint64_t begin                 = ucs_trace_begin();
+
+    gstream_copy_rows(cmd->u.copy2d.dst, cmd->u.copy2d.src, rect);
+    gstream_trace_copy_end(begin, rect->width * rect->height);
+}
+
 /* Runs the first command, or the stores it begins; returns how many slots. Part
  * of both loops over commands: a call would be a tenth of a short one. */
 static UCS_F_ALWAYS_INLINE size_t
@@ -208,12 +219,17 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
         gstream_host_run_copy(cmds);
         return 1;
     case UCS_GSTREAM_CMD_LAUNCH:
-        break; /* here it would make a jump table of the switch */
+    case UCS_GSTREAM_CMD_COPY2D:
+        break; /* here they would make a jump table of the switch */
     }
 
     /* The front lets no other type through */
-    gstream_host_run_kernel(cmds->u.launch.func,
-                            (void*)cmds->u.launch.args); /* the ring's copy */
+    if (ucs_unlikely(cmds->type == UCS_GSTREAM_CMD_COPY2D)) {
+        gstream_host_run_copy2d(cmds);
+    } else {
+        gstream_host_run_kernel(cmds->u.launch.func,
+                                (void*)cmds->u.launch.args); /* the ring's */
+    }
     return gstream_ring_slots(cmds);
 }
 

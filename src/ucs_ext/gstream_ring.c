@@ -176,6 +176,8 @@ static void gstream_ring_fill_extra(ucs_gstream_cmd_t *slot)
 
     if (slot->type == UCS_GSTREAM_CMD_WAITALL) {
         slot->u.waitall.words = memcpy(slot + 1, slot->u.waitall.words, extra);
+    } else if (slot->type == UCS_GSTREAM_CMD_COPY2D) {
+        slot->u.copy2d.rect = memcpy(slot + 1, slot->u.copy2d.rect, extra);
     } else {
         slot->u.launch.args = (extra == 0) ? NULL :
                                              memcpy(slot + 1,

@@ -91,14 +91,17 @@ static inline size_t gstream_ring_extra(const ucs_gstream_cmd_t *cmd)
     if (gstream_ring_is_plain(cmd)) {
         return 0;
     }
+    if (cmd->type == UCS_GSTREAM_CMD_COPY2D) {
+        return sizeof(*cmd->u.copy2d.rect);
+    }
     return (cmd->type == UCS_GSTREAM_CMD_LAUNCH) ?
                    cmd->u.launch.size :
                    (cmd->u.waitall.count * sizeof(*cmd->u.waitall.words));
 }
 
 
-_Static_assert(UCS_GSTREAM_CMD_WAITALL == (UCS_GSTREAM_CMD_LAUNCH + 1),
-               "the last two bring something along");
+_Static_assert(UCS_GSTREAM_CMD_COPY2D == (UCS_GSTREAM_CMD_LAUNCH + 2),
+               "the last three bring something along");
 
 
 /** Slots of the command in the ring. */

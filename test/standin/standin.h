@@ -93,6 +93,7 @@ typedef struct {
 } standin_fail_t;
 
 #define STANDIN_MAX_DEVICES 16
+#define STANDIN_MAX_PITCH   2147483647
 #define STANDIN_MAX_QUEUES  32
 
 typedef struct standin_cmd    standin_cmd_t;

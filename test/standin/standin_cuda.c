@@ -121,6 +121,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     memops = (standin_set.memops != 0) &&
              (standin_set.version >= STANDIN_CUDA_11_7);
     switch (attribute) {
+    case 11: /* MAX_PITCH */
+        *value = STANDIN_MAX_PITCH;
+        break;
     case 19: /* CAN_MAP_HOST_MEMORY */
     case 41: /* UNIFIED_ADDRESSING */
         *value = 1;

@@ -119,10 +119,14 @@ static int standin_side_check(uint64_t address, size_t span, int *is_known)
 static int standin_copy_check(standin_copy_t *copy)
 {
     size_t rows = copy->height - 1;
+    int is_2d   = (copy->dpitch > 0) || (copy->spitch > 0) || (rows > 0);
     int err;
 
-    if ((copy->height > 1) && ((copy->dpitch < copy->width) ||
-                               (copy->spitch < copy->width))) {
+    /* Copies of rows have pitches, also one of one row */
+    if (is_2d && ((copy->dpitch < copy->width) ||
+                  (copy->spitch < copy->width) ||
+                  (copy->dpitch > STANDIN_MAX_PITCH) ||
+                  (copy->spitch > STANDIN_MAX_PITCH))) {
         return STANDIN_ERR_INVALID;
     }
     err = standin_side_check(copy->dst, rows * copy->dpitch + copy->width,

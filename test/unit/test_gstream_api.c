@@ -30,6 +30,9 @@ GSTREAM_CASE(bad_commands)
     uint64_t words[2] = {0};
     volatile uint64_t *misaligned =
             (volatile uint64_t*)((uintptr_t)&words[0] + 4);
+    const ucs_gstream_rect_t near = {7, 8, 8, 2};
+    const ucs_gstream_rect_t far  = {8, 1ull << 31, 8, 2};
+    const ucs_gstream_rect_t none = {8, 8, 8, 1};
     ucs_gstream_cmd_t bad[] = {
         gstream_util_cmd_func(NULL, NULL),
         gstream_util_cmd_word(UCS_GSTREAM_CMD_WRITE64, NULL, 1),
@@ -38,6 +41,10 @@ GSTREAM_CASE(bad_commands)
         gstream_util_cmd_word(UCS_GSTREAM_CMD_WAIT64, misaligned, 1),
         {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {NULL, words, 1}},
         {.type = UCS_GSTREAM_CMD_COPY, .u.copy = {words, NULL, 1}},
+        {.type = UCS_GSTREAM_CMD_COPY2D, .u.copy2d = {words, words, NULL}},
+        {.type = UCS_GSTREAM_CMD_COPY2D, .u.copy2d = {words, words, &near}},
+        {.type = UCS_GSTREAM_CMD_COPY2D, .u.copy2d = {words, words, &far}},
+        {.type = UCS_GSTREAM_CMD_COPY2D, .u.copy2d = {words, NULL, &none}},
         {.type = (ucs_gstream_cmd_type_t)77}
     };
     size_t i;
@@ -49,6 +56,30 @@ GSTREAM_CASE(bad_commands)
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(words[0], 0);
     CU_ASSERT_EQUAL(words[1], 0);
+}
+
+/* What describes rows is copied with the command, and may change */
+GSTREAM_CASE(rows)
+{
+    char from[60], to[60], expected[60];
+    ucs_gstream_rect_t rect = {.dst_pitch = 12, .src_pitch = 7, .width = 5};
+    size_t i;
+
+    memset(to, 0, sizeof(to));
+    memset(expected, 0, sizeof(expected));
+    for (i = 0; i < sizeof(from); ++i) {
+        from[i] = (char)(i + 1);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, NULL, from, &rect),
+                    UCS_OK);
+    for (rect.height = 1; rect.height <= 5; ++rect.height) {
+        CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, to, from, &rect),
+                        UCS_OK);
+        memcpy(&expected[12 * (rect.height - 1)],
+               &from[7 * (rect.height - 1)], 5);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(memcmp(to, expected, sizeof(to)), 0);
 }
 
 GSTREAM_CASE(bad_arguments)

@@ -95,9 +95,25 @@ typedef enum {
     UCS_GSTREAM_CMD_HELP64,  /**< As WAIT64, and help meanwhile */
     UCS_GSTREAM_CMD_LAUNCH,  /**< Run a host function on a copy of its
                                   arguments */
-    UCS_GSTREAM_CMD_WAITALL  /**< As a WAIT64 or HELP64 for each of several
+    UCS_GSTREAM_CMD_WAITALL, /**< As a WAIT64 or HELP64 for each of several
                                   words */
+    UCS_GSTREAM_CMD_COPY2D   /**< Copy rows of bytes */
 } ucs_gstream_cmd_type_t;
+
+
+/** Longest distance from one row to the next, in bytes: what devices of CUDA
+ *  take (CU_DEVICE_ATTRIBUTE_MAX_PITCH). */
+#define UCS_GSTREAM_PITCH_MAX 2147483647
+
+
+/** Rows of bytes that are copied, at equal distances on each side. */
+typedef struct ucs_gstream_rect {
+    size_t dst_pitch; /**< From one row to the next, in bytes: @a width to
+                           UCS_GSTREAM_PITCH_MAX. Not looked at for one row */
+    size_t src_pitch; /**< The same */
+    size_t width;     /**< Bytes of a row; may be 0 */
+    size_t height;    /**< How many rows; may be 0 */
+} ucs_gstream_rect_t;
 
 
 /**
@@ -177,6 +193,11 @@ typedef struct ucs_gstream_cmd {
             const void *src;   /**< At least @a length bytes */
             size_t     length; /**< In bytes; may be 0 */
         } copy;
+        struct {
+            void       *dst;   /**< The first row */
+            const void *src;   /**< The first row */
+            const ucs_gstream_rect_t *rect; /**< Copied */
+        } copy2d;
         struct {
             ucs_gstream_func_t func; /**< Runs in stream order */
             const void         *args; /**< At least @a size bytes; copied */
@@ -299,14 +320,16 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * Streams of devices wait without their helpers.
  *
  * @param [in] stream The stream.
- * @param [in] cmds   The commands; they, arguments of kernels and arrays of
- *                    words are copied and may be reused on return.
+ * @param [in] cmds   The commands; they, arguments of kernels, arrays of words
+ *                    and rectangles are copied and may be reused on return.
  * @param [in] count  How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
  *         NULL word, a NULL function, a NULL address with a length, arguments
  *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
- *         than UCS_GSTREAM_WORDS_MAX, or a helper without @a func or @a notify;
+ *         than UCS_GSTREAM_WORDS_MAX, a helper without @a func or @a notify, or
+ *         rows whose distance is less than their width, or above
+ *         UCS_GSTREAM_PITCH_MAX;
  *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
  *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on these errors.
  *         UCS_ERR_IO_ERROR if a device stream has failed: a first part of the
@@ -415,6 +438,24 @@ ucs_status_t ucs_gstream_enqueue_wait64(ucs_gstream_h stream,
  */
 ucs_status_t ucs_gstream_enqueue_copy(ucs_gstream_h stream, void *dst,
                                       const void *src, size_t length);
+
+
+/**
+ * Enqueue a copy of rows.
+ *
+ * @param [in] stream The stream.
+ * @param [in] dst    The first row of the destination.
+ * @param [in] src    The first row of the source, which does not overlap.
+ * @param [in] rect   The rows; copied, may be reused on return.
+ *
+ * @return As @ref ucs_gstream_enqueue.
+ *
+ * Ownership: both buffers stay the caller's and must live until the copy ran.
+ * Threads: as @ref ucs_gstream_enqueue.
+ */
+ucs_status_t ucs_gstream_enqueue_copy2d(ucs_gstream_h stream, void *dst,
+                                        const void *src,
+                                        const ucs_gstream_rect_t *rect);
 
 
 /**

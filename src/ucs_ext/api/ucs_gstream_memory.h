@@ -110,6 +110,22 @@ ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length);
 
 
 /**
+ * The same for rows.
+ *
+ * @param [out] dst  The first row of the destination.
+ * @param [in]  src  The first row of the source; apart from @a dst.
+ * @param [in]  rect The rows.
+ *
+ * @return As @ref ucs_gstream_memory_copy; UCS_ERR_INVALID_PARAM, logged, for
+ *         rows that @ref ucs_gstream_enqueue refuses.
+ *
+ * Threads: as @ref ucs_gstream_memory_copy.
+ */
+ucs_status_t ucs_gstream_memory_copy2d(void *dst, const void *src,
+                                       const ucs_gstream_rect_t *rect);
+
+
+/**
  * Get a word that streams of all types reach: 0 at first, in a cache line of
  * its own.
  *
