@@ -435,8 +435,153 @@ ST_CASE_CALL(device_host_cuda, gpu_run(0, "host", run_device))
 ST_CASE_CALL(device_direct_hip, gpu_run(1, "direct", run_device))
 ST_CASE_CALL(device_direct_cuda, gpu_run(0, "direct", run_device))
 
+/** A buffer whose bytes lie in blocks, or one behind the other (block 0). */
+typedef struct rows {
+    size_t block;
+    size_t stride;
+    size_t length;
+} rows_t;
+
+#define ROWS_SPAN 20000
+static uint8_t rows_image[2][ROWS_SPAN];
+
+/* Send, receive: the last one gets a part of a block, too */
+static const rows_t rows_cases[][2] = {
+    {{8, 40, 800}, {0, 0, 800}},   {{0, 0, 800}, {8, 40, 800}},
+    {{8, 40, 800}, {8, 24, 800}},  {{1000, 6000, 3000}, {100, 101, 3000}},
+    {{8, 40, 800}, {12, 50, 1200}}, {{8, 40, 8}, {100, 200, 300}}
+};
+
+static uint8_t *rows_at(const rows_t *rows, uint8_t *image, size_t i)
+{
+    return &image[(rows->block == 0) ?
+                          i :
+                          ((i / rows->block) * rows->stride) +
+                                  (i % rows->block)];
+}
+
+static ucp_st_op_h rows_op(st_side_t *side, int is_send, place_t *place,
+                           const rows_t *rows)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER |
+                      ((rows->block > 0) ? UCP_ST_OP_PARAM_FIELD_BLOCKS : 0),
+        .buffer     = place->buffer,
+        .length     = rows->length,
+        .peer       = side->peer,
+        .block      = rows->block,
+        .stride     = rows->stride
+    };
+
+    return st_op(side, is_send, &params);
+}
+
+/* Uses of one pair; what lies between blocks stays as it was */
+static void rows_pair(gpu_t *gpu, place_t places[2], const rows_t rows[2])
+{
+    ucp_st_op_h op[2];
+    uint64_t k;
+    size_t i;
+    int j;
+
+    for (j = 0; j < 2; ++j) {
+        op[j] = rows_op(&gpu->side[j], j == ST_A, &places[j], &rows[j]);
+    }
+    st_match_ok(op[ST_A], op[ST_B]);
+    for (k = 0; k < 3; ++k) {
+        st_fill(rows_image[ST_A], ROWS_SPAN, k);
+        memset(rows_image[ST_B], ST_SPOILED, ROWS_SPAN);
+        for (j = 0; j < 2; ++j) {
+            CU_ASSERT_EQUAL(ucs_gstream_memory_copy(places[j].buffer,
+                                                    rows_image[j], ROWS_SPAN),
+                            UCS_OK);
+            st_use(&gpu->side[j], op[j]);
+        }
+        for (i = 0; i < rows[ST_A].length; ++i) {
+            *rows_at(&rows[ST_B], rows_image[ST_B], i) =
+                    *rows_at(&rows[ST_A], rows_image[ST_A], i);
+        }
+        st_pair_sync(&gpu->pair);
+        CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes,
+                                                places[ST_B].buffer, ROWS_SPAN),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(memcmp(host_bytes, rows_image[ST_B], ROWS_SPAN), 0);
+    }
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+static void run_rows(gpu_t *gpu)
+{
+    place_t places[2];
+    unsigned i, k;
+
+    for (i = 0; i < 4; ++i) {
+        place_get(gpu, &places[ST_A], (i & 1) != 0);
+        place_get(gpu, &places[ST_B], (i & 2) != 0);
+        for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
+            rows_pair(gpu, places, rows_cases[k]);
+        }
+        place_put(gpu, &places[ST_A]);
+        place_put(gpu, &places[ST_B]);
+    }
+}
+
+/* On a device's stream, a use with both buffers in the device is one copy on
+ * each side, and no function of the host */
+static void run_rows_gpu(gpu_t *gpu)
+{
+    standin_counts_t before, after;
+    place_t places[2];
+    int i;
+
+    run_rows(gpu);
+    for (i = 0; i < 2; ++i) {
+        place_get(gpu, &places[i], 1);
+    }
+    gpu->counts(&before);
+    rows_pair(gpu, places, rows_cases[2]);
+    gpu->counts(&after);
+    CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
+    CU_ASSERT_EQUAL(after.copies - before.copies, 3 * (2 + 3));
+    for (i = 0; i < 2; ++i) {
+        place_put(gpu, &places[i]);
+    }
+}
+
+ST_CASE_CALL(rows_host_hip, gpu_run(1, "host", run_rows_gpu))
+ST_CASE_CALL(rows_host_cuda, gpu_run(0, "host", run_rows_gpu))
+ST_CASE_CALL(rows_direct_hip, gpu_run(1, "direct", run_rows_gpu))
+
+/* Blocks that make no buffer */
+static void run_rows_bad(gpu_t *gpu)
+{
+    static const rows_t bad[] = {
+        {0, 8, 800}, {8, 7, 800}, {8, 1ull << 31, 800}, {8, 8, 801}
+    };
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_BLOCKS,
+        .buffer     = host_bytes
+    };
+    ucp_st_op_h op;
+    unsigned i;
+
+    for (i = 0; i < ucs_static_array_size(bad); ++i) {
+        params.length = bad[i].length;
+        params.block  = bad[i].block;
+        params.stride = bad[i].stride;
+        CU_ASSERT_EQUAL(ucp_st_send_init(gpu->side[ST_A].worker, &params, &op),
+                        UCS_ERR_INVALID_PARAM);
+    }
+}
+
+ST_CASE_CALL(rows_bad, gpu_run(1, "host", run_rows_bad))
+
 /* The same on streams of the host: these have the runtime copy */
-static void run_on_host(gpu_t *gpu)
+static void on_host(gpu_t *gpu, gpu_body_t body)
 {
     char *stream = st_env_set("ST_TEST_STREAM", NULL);
     st_pair_t outer;
@@ -449,7 +594,7 @@ static void run_on_host(gpu_t *gpu)
         CU_ASSERT_EQUAL(ucs_gstream_type(gpu->side[i].stream),
                         UCS_GSTREAM_TYPE_HOST);
     }
-    run_device(gpu);
+    body(gpu);
     for (i = 0; i < 2; ++i) {
         st_more_cleanup(&gpu->side[i]);
     }
@@ -457,8 +602,19 @@ static void run_on_host(gpu_t *gpu)
     st_env_restore("ST_TEST_STREAM", stream);
 }
 
+static void run_on_host(gpu_t *gpu)
+{
+    on_host(gpu, run_device);
+}
+
+static void run_rows_on_host(gpu_t *gpu)
+{
+    on_host(gpu, run_rows);
+}
+
 ST_CASE_CALL(device_on_host_hip, gpu_run(1, "host", run_on_host))
 ST_CASE_CALL(device_on_host_cuda, gpu_run(0, "direct", run_on_host))
+ST_CASE_CALL(rows_on_host, gpu_run(1, "host", run_rows_on_host))
 
 /* A stream of one runtime does not copy memory of the other */
 static void run_device_other(gpu_t *gpu)

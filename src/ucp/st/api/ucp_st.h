@@ -202,7 +202,8 @@ enum ucp_st_op_params_field {
     UCP_ST_OP_PARAM_FIELD_SCOPE  = 1u << 4,
     UCP_ST_OP_PARAM_FIELD_MODE   = 1u << 5,
     UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6,
-    UCP_ST_OP_PARAM_FIELD_FUNC   = 1u << 7
+    UCP_ST_OP_PARAM_FIELD_FUNC   = 1u << 7,
+    UCP_ST_OP_PARAM_FIELD_BLOCKS = 1u << 8
 };
 
 
@@ -218,7 +219,7 @@ typedef struct ucp_st_op_params {
     uint64_t      field_mask; /**< Mask of @ref ucp_st_op_params_field */
     void          *buffer;    /**< Memory of the host or of a GPU; may be NULL
                                    only if @a length is 0 */
-    size_t        length;     /**< In bytes */
+    size_t        length;     /**< Of the message that fills it, in bytes */
     ucp_st_peer_h peer;       /**< The other side; the null peer if not set */
     uint64_t      tag;        /**< Any value */
     uint64_t      scope;      /**< Communicator: matching stays within one */
@@ -233,6 +234,13 @@ typedef struct ucp_st_op_params {
      *  @a func any more, from within any call on the worker or its operations;
      *  calls none itself. Not if the operation could not be made. */
     void          (*func_release)(void *func_arg);
+    /** If set, the bytes of the buffer are not one behind the other: it has
+     *  blocks of @a block bytes, of which @a length is a multiple, and each
+     *  begins @a stride bytes behind the one before. The stream copies them, in
+     *  a send's start and in a receive's wait, to and from memory of the
+     *  library's where they are. */
+    size_t        block;
+    size_t        stride;     /**< From @a block to UCS_GSTREAM_PITCH_MAX */
 } ucp_st_op_params_t;
 
 
@@ -244,7 +252,8 @@ typedef struct ucp_st_op_params {
  * @param [out] op_p   Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for a NULL buffer with a length,
- *         an unknown mode or flag, or a peer of another worker.
+ *         an unknown mode or flag, blocks that make no buffer, or a peer of
+ *         another worker.
  *
  * Ownership: the operation is the caller's until @ref ucp_st_op_free. The
  *            buffer stays the caller's and must live until then.

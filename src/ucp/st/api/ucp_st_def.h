@@ -89,7 +89,8 @@ typedef struct ucp_st_stats {
                                   that makes a call, moved data or issued a
                                   control message after the trigger */
     uint64_t staged;         /**< Operations matched whose buffer lies in a
-                                  device, and is copied by way of the host */
+                                  device, or in blocks, and is copied by way of
+                                  other memory of the host */
     uint64_t puts;           /**< Puts enqueued, with signals or without */
     uint64_t gets;           /**< Gets enqueued */
     uint64_t signals;        /**< Signals enqueued, with puts or alone */

@@ -340,6 +340,30 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
 }
 
+/* The blocks of the buffer; UCS_ERR_INVALID_PARAM if they make no sense */
+static ucs_status_t ucp_st_op_set_blocks(ucp_st_op_t *op,
+                                         const ucp_st_op_params_t *params)
+{
+    int is_send   = (op->dir == UCP_ST_DIR_SEND);
+    size_t block  = params->block;
+    size_t stride = params->stride;
+
+    if ((block == 0) || (op->length % block) || (stride < block) ||
+        (stride > UCS_GSTREAM_PITCH_MAX)) {
+        ucs_error("operation of %zu bytes in blocks of %zu, %zu bytes apart: "
+                  "a multiple of the block, and a distance of that to %d "
+                  "bytes, is supported", op->length, block, stride,
+                  UCS_GSTREAM_PITCH_MAX);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((stride > block) && (op->length > block)) {
+        op->blocks.dst_pitch = is_send ? block : stride;
+        op->blocks.src_pitch = is_send ? stride : block;
+        op->blocks.width     = block;
+    }
+    return UCS_OK;
+}
+
 #define UCP_ST_OP_PARAM(_params, _name, _FLAG, _default) \
     UCS_PARAM_VALUE(UCP_ST_OP_PARAM_FIELD, _params, _name, _FLAG, _default)
 
@@ -378,7 +402,8 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
         return UCS_ERR_INVALID_PARAM;
     }
     ucp_st_stage_query(op->buffer, op->length, &op->memory);
-    return UCS_OK;
+    return (params->field_mask & UCP_ST_OP_PARAM_FIELD_BLOCKS) ?
+           ucp_st_op_set_blocks(op, params) : UCS_OK;
 }
 
 static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,

@@ -65,6 +65,9 @@ typedef struct ucp_st_op {
     void                *buffer;
     size_t              length;     /* of the buffer */
     ucs_gstream_memory_attr_t memory; /* that it lies in */
+    ucs_gstream_rect_t  blocks;     /* of the buffer, how the stream copies them
+                                       to or from `stage`; the height is that of
+                                       a use; width 0: it has no blocks */
     void                *stage;     /* st_stage.h's memory in its place, or NULL
                                      */
     size_t              stage_length; /* ... of so many bytes */

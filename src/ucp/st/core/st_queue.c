@@ -661,7 +661,8 @@ static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
 {
     return ((ops == NULL) && (count > 0)) ?
            ucp_st_check_call(0) :
-           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS + 2 +
+           ucp_st_queue_prepare(queue, count * (UCP_ST_LANE_MAX_CMDS + 1 +
+                                                UCP_ST_STAGE_MAX_CMDS +
                                                 UCP_ST_TRACE_MAX_CMDS));
 }
 

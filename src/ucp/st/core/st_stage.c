@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_stage.c - memory of devices that a lane does not reach.
+ * st_stage.c - buffers that a lane does not reach.
  *
  * A stream of the buffer's own runtime copies by itself. A stream of the host
  * calls a function that has the runtime copy, and waits for that. A stream of
@@ -15,6 +15,8 @@
 #include "core/st_log.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
 
 const char *ucp_st_stage_runtime(ucs_gstream_type_t type)
 {
@@ -45,8 +47,12 @@ void ucp_st_stage_release(ucp_st_op_t *op)
 ucs_status_t ucp_st_stage_set(ucp_st_op_t *op, const ucp_st_lane_ops_t *lane)
 {
     op->data = op->buffer;
-    if (lane->op.reaches(op) || (op->msg_length == 0)) {
+    if ((op->msg_length == 0) ||
+        ((op->blocks.width == 0) && lane->op.reaches(op))) {
         return UCS_OK;
+    }
+    if (op->blocks.width > 0) {
+        op->blocks.height = op->msg_length / op->blocks.width;
     }
     if ((op->stage != NULL) && (op->stage_length != op->msg_length)) {
         ucp_st_stage_release(op);
@@ -63,9 +69,9 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
 {
     ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
 
-    if (!(ucp_st_stage_is_used(op) ||
-          (op->early && ucp_st_stage_is_device(&op->memory))) ||
-        ucp_st_stage_is_func(queue) || (type == op->memory.type)) {
+    if (!(ucp_st_stage_is_used(op) || op->early) ||
+        !ucp_st_stage_is_device(&op->memory) || ucp_st_stage_is_func(queue) ||
+        (type == op->memory.type)) {
         return UCS_OK;
     }
     ucs_error("start of operation %p: its buffer lies in memory of %s, which "
@@ -88,37 +94,77 @@ void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status)
     ucp_st_worker_unlock(op->worker);
 }
 
+/* Write the commands that copy: the whole blocks, then what a receive got of
+ * the next one */
+static size_t ucp_st_stage_cmds(const ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
+{
+    const ucs_gstream_rect_t *blocks = &op->blocks;
+    int is_send                      = (op->dir == UCP_ST_DIR_SEND);
+    void *dst                        = is_send ? op->data : op->buffer;
+    const void *src                  = is_send ? op->buffer : op->data;
+    size_t rest                      = op->msg_length;
+    size_t num_cmds                  = 0;
+
+    if (blocks->width > 0) {
+        rest = op->msg_length % blocks->width;
+        if (blocks->height > 0) {
+            cmds[num_cmds].type          = UCS_GSTREAM_CMD_COPY2D;
+            cmds[num_cmds].u.copy2d.dst  = dst;
+            cmds[num_cmds].u.copy2d.src  = src;
+            cmds[num_cmds].u.copy2d.rect = blocks;
+            ++num_cmds;
+        }
+        dst = UCS_PTR_BYTE_OFFSET(dst, blocks->height * blocks->dst_pitch);
+        src = UCS_PTR_BYTE_OFFSET(src, blocks->height * blocks->src_pitch);
+    }
+    if (rest > 0) {
+        cmds[num_cmds].type          = UCS_GSTREAM_CMD_COPY;
+        cmds[num_cmds].u.copy.dst    = dst;
+        cmds[num_cmds].u.copy.src    = src;
+        cmds[num_cmds].u.copy.length = rest;
+        ++num_cmds;
+    }
+    return num_cmds;
+}
+
+static ucs_status_t ucp_st_stage_run(const ucs_gstream_cmd_t *cmd)
+{
+    return (cmd->type == UCS_GSTREAM_CMD_COPY) ?
+           ucs_gstream_memory_copy(cmd->u.copy.dst, cmd->u.copy.src,
+                                   cmd->u.copy.length) :
+           ucs_gstream_memory_copy2d(cmd->u.copy2d.dst, cmd->u.copy2d.src,
+                                     cmd->u.copy2d.rect);
+}
+
 /* Runs on a stream of the host. The operation stays while the stream names it.
  */
 static void ucp_st_stage_func(void *arg)
 {
-    ucp_st_op_t *op = arg;
-    int is_send     = (op->dir == UCP_ST_DIR_SEND);
-    ucs_status_t status;
+    ucs_gstream_cmd_t cmds[UCP_ST_STAGE_MAX_CMDS];
+    ucp_st_op_t *op     = arg;
+    size_t num_cmds     = ucp_st_stage_cmds(op, cmds);
+    ucs_status_t status = UCS_OK;
+    size_t i;
 
-    status = ucs_gstream_memory_copy(is_send ? op->data : op->buffer,
-                                     is_send ? op->buffer : op->data,
-                                     op->msg_length);
+    for (i = 0; (i < num_cmds) && (status == UCS_OK); ++i) {
+        status = ucp_st_stage_run(&cmds[i]);
+    }
     if (status != UCS_OK) {
         ucp_st_stage_failed(op, status);
     }
 }
 
 size_t ucp_st_stage_copy(ucp_st_op_t *op, ucp_st_queue_h queue,
-                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmd)
+                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmds)
 {
     if (!ucp_st_stage_is_used(op) || (op->dir != dir)) {
         return 0;
     }
-    if (ucp_st_stage_is_func(queue)) {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_stage_func;
-        cmd->u.func.arg  = op;
-    } else {
-        cmd->type          = UCS_GSTREAM_CMD_COPY;
-        cmd->u.copy.dst    = (dir == UCP_ST_DIR_SEND) ? op->data : op->buffer;
-        cmd->u.copy.src    = (dir == UCP_ST_DIR_SEND) ? op->buffer : op->data;
-        cmd->u.copy.length = op->msg_length;
+    if (!ucp_st_stage_is_func(queue)) {
+        return ucp_st_stage_cmds(op, cmds);
     }
+    cmds[0].type        = UCS_GSTREAM_CMD_FUNC;
+    cmds[0].u.func.func = ucp_st_stage_func;
+    cmds[0].u.func.arg  = op;
     return 1;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_stage.h - memory of devices that a lane does not reach.
+ * st_stage.h - buffers that a lane does not reach, as memory of devices; and
+ * those whose bytes lie in blocks.
  *
  * Such a buffer is staged: the lane moves host memory in its place, which
  * devices reach. The stream copies a send's data to there before it starts it,
@@ -15,6 +16,9 @@
 #include "core/st_queue.h"
 
 struct ucp_st_lane_ops;
+
+/** Commands that copy a use's data, at most */
+#define UCP_ST_STAGE_MAX_CMDS 2
 
 /** Name of a runtime of GPUs, for messages. */
 const char *ucp_st_stage_runtime(ucs_gstream_type_t type);
@@ -58,10 +62,10 @@ void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
  *  the buffer. */
 ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op);
 
-/** Write to `cmd` the copy of a use's data to or from the memory in its place,
+/** Write to `cmds` the copy of a use's data to or from the memory in its place,
  *  if the buffer is staged and the operation of this direction: how many
- *  commands, at most 1. */
+ *  commands, at most UCP_ST_STAGE_MAX_CMDS. */
 size_t ucp_st_stage_copy(ucp_st_op_t *op, ucp_st_queue_h queue,
-                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmd);
+                         ucp_st_dir_t dir, ucs_gstream_cmd_t *cmds);
 
 #endif
