@@ -16,6 +16,7 @@
 
 #include <ucs/sys/compiler_def.h>
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,11 +112,46 @@ void mpix_batch_release(mpix_batch_t *batch)
     mpix_batch_put(batch);
 }
 
+static void mpix_msg_destroy(mpix_msg_t *msg)
+{
+    if (msg->buffer != NULL) {
+        ucs_gstream_memory_put(msg->stage, msg->buffer->length);
+        mpix_buffer_put(msg->buffer);
+    }
+    free(msg);
+}
+
 static void mpix_msg_put(mpix_msg_t *msg)
 {
     if (__atomic_sub_fetch(&msg->refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        free(msg);
+        mpix_msg_destroy(msg);
     }
+}
+
+int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
+{
+    MPI_Count length = 0;
+    ucs_status_t result;
+
+    if (msg->buffer == NULL) {
+        return MPI_SUCCESS;
+    }
+
+    if (msg->is_recv) {
+        PMPI_Get_elements_x(status, MPI_BYTE, &length);
+    } else {
+        length = (MPI_Count)msg->buffer->length;
+    }
+    result = mpix_buffer_copy(msg->buffer, msg->stage, (size_t)length,
+                              !msg->is_recv);
+    return (result == UCS_OK) ?
+                   MPI_SUCCESS :
+                   mpix_fail(msg->is_recv ? "MPIX_Enqueue_recv" :
+                                            "MPIX_Enqueue_send",
+                             MPI_ERR_OTHER, "the copy %s memory of %s failed: "
+                             "%s", msg->is_recv ? "to" : "from",
+                             mpix_buffer_runtime(msg->buffer->memory),
+                             ucs_status_string(result));
 }
 
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
@@ -237,11 +273,92 @@ static int mpix_msg_check(const mpix_msg_args_t *args)
     return (rc == MPI_SUCCESS) ? mpix_msg_check_tag(args) : rc;
 }
 
+/* Finds out whether a message is in a device, for which it then gets memory of
+ * the host that MPI has in its place. Returns an MPI code that is not
+ * raised. */
+static int mpix_msg_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
+{
+    const char *refusal;
+    int rc;
+
+    /* Addresses behind MPI_BOTTOM are of any memory */
+    if (msg->is_null || ((args->buffer != MPI_BOTTOM) &&
+                         !mpix_buffer_is_device(args->buffer,
+                                                args->datatype))) {
+        return MPI_SUCCESS;
+    }
+
+    rc = mpix_buffer_create(args->buffer, args->count, args->datatype,
+                            &msg->buffer);
+    if ((rc != MPI_SUCCESS) &&
+        !mpix_buffer_is_device(args->buffer, args->datatype)) {
+        return MPI_SUCCESS; /* MPI knows the datatype */
+    }
+    if (rc != MPI_SUCCESS) {
+        return mpix_fail(args->func, rc, "the buffer is in memory of a GPU, "
+                         "and %s", (rc == MPI_ERR_TYPE) ?
+                                           "its datatype is not known" :
+                                           "there is no memory");
+    }
+    refusal = mpix_buffer_check(msg->buffer);
+    if (refusal != NULL) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "the buffer is in memory of %s %s",
+                         mpix_buffer_runtime(msg->buffer->memory), refusal);
+    }
+    if (msg->buffer->memory == UCS_GSTREAM_TYPE_HOST) {
+        mpix_buffer_put(msg->buffer);
+        msg->buffer = NULL;
+        return MPI_SUCCESS;
+    }
+
+    msg->stage = ucs_gstream_memory_get(msg->buffer->length);
+    return (msg->stage != NULL) ?
+                   MPI_SUCCESS :
+                   mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory");
+}
+
+/* Makes MPI's request of a message. Errors are raised. */
+static int mpix_msg_make_inner(mpix_msg_t *msg, const mpix_msg_args_t *args)
+{
+    const mpix_buffer_t *buffer = msg->buffer;
+    void *address               = (void*)args->buffer;
+    int count                   = args->count;
+    MPI_Datatype type           = args->datatype;
+    int rc                      = MPI_SUCCESS;
+
+    if ((buffer != NULL) && (buffer->blocks.count > 0)) {
+        address = msg->stage; /* packed */
+        count   = (buffer->length > INT_MAX) ? 1 : (int)buffer->length;
+        type    = MPI_BYTE;
+        if (buffer->length > INT_MAX) {
+            rc = mpix_buffer_large_type(buffer->length, MPI_BYTE, &type);
+        }
+    } else if (buffer != NULL) {
+        /* The datatype's bytes may begin elsewhere than the buffer */
+        address = (void*)((uintptr_t)msg->stage + (uintptr_t)args->buffer -
+                          (uintptr_t)buffer->start);
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc = args->is_recv ?
+         PMPI_Recv_init(address, count, type, args->rank, args->tag, args->comm,
+                        &msg->inner) :
+         PMPI_Send_init(address, count, type, args->rank, args->tag, args->comm,
+                        &msg->inner);
+    if ((type != args->datatype) && (type != MPI_BYTE)) {
+        PMPI_Type_free(&type);
+    }
+    return rc;
+}
+
 /* Makes both requests of a message. MPI raises its own errors. */
 static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
                            mpix_msg_t **msg_p)
 {
-    mpix_msg_t *msg = malloc(sizeof(*msg));
+    mpix_msg_t *msg = calloc(1, sizeof(*msg));
     int rc;
 
     if (msg == NULL) {
@@ -254,11 +371,9 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
     msg->batch   = batch;
     msg->is_recv = args->is_recv;
     msg->is_null = (args->rank == MPI_PROC_NULL);
-    rc = args->is_recv ?
-         PMPI_Recv_init((void*)args->buffer, args->count, args->datatype,
-                        args->rank, args->tag, args->comm, &msg->inner) :
-         PMPI_Send_init(args->buffer, args->count, args->datatype, args->rank,
-                        args->tag, args->comm, &msg->inner);
+    rc           = mpix_msg_set_buffer(msg, args);
+    rc           = (rc == MPI_SUCCESS) ? mpix_msg_make_inner(msg, args) :
+                                         mpix_raise(args->comm, rc);
     if (rc != MPI_SUCCESS) {
         goto err_free;
     }
@@ -275,7 +390,7 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
 err_free_inner:
     PMPI_Request_free(&msg->inner);
 err_free:
-    free(msg);
+    mpix_msg_destroy(msg);
     return rc;
 }
 

@@ -15,6 +15,8 @@
 #ifndef MPIX_BATCH_H_
 #define MPIX_BATCH_H_
 
+#include "mpix_buffer.h"
+
 #include <mpi.h>
 
 #include <ucs_gstream.h>
@@ -54,6 +56,9 @@ typedef struct mpix_msg {
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
     int             is_null; /* To or from MPI_PROC_NULL */
+    mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
+                                devices, has other memory; or NULL */
+    void            *stage;  /* That memory */
     MPI_Status      status;  /* Once it is over */
     int             code;    /* The same */
     int             is_over; /* Stored last, with release order */
@@ -88,6 +93,11 @@ uint64_t mpix_batch_begun(void);
 
 /* A message is over: let the stream pass, and drop the message's reference. */
 void mpix_batch_release(mpix_batch_t *batch);
+
+/* Copy what a message in a device sends, or has received with this status,
+ * between the device and the memory that MPI has. MPI_SUCCESS, also if it is in
+ * none, or the code of the failure. */
+int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
 
 /* A message is over: tell the stream and the application. It may be gone on
  * return. */

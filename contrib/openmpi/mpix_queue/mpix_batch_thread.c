@@ -113,7 +113,8 @@ static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
     }
 
     if (mpix_active_reserve(active)) {
-        rc = PMPI_Start(&msg->inner);
+        rc = msg->is_recv ? MPI_SUCCESS : mpix_batch_copy(msg, NULL);
+        rc = (rc == MPI_SUCCESS) ? PMPI_Start(&msg->inner) : rc;
     }
     if (rc != MPI_SUCCESS) {
         mpix_active_pass(msg, rc);
@@ -189,6 +190,9 @@ static int mpix_active_test(mpix_active_t *active)
                                       active->statuses[i].MPI_ERROR;
         msg   = active->messages[index];
 
+        if ((code == MPI_SUCCESS) && msg->is_recv) {
+            code = mpix_batch_copy(msg, &active->statuses[i]);
+        }
         active->messages[index] = NULL;
         msg->inner              = active->inners[index]; /* OpenMPI frees one
                                                             that failed */

@@ -5,13 +5,15 @@
  * One that is contiguous in memory is sent from, or received into, where it is.
  * Another one is packed into memory of the library's by a command of the
  * stream, in each start of a send, and unpacked from there in each wait for a
- * receive.
+ * receive: by a function of the host, or, if it lies in the memory of a device,
+ * which the host does not touch, by one copy of blocks at equal distances.
  */
 #ifndef MPIX_BUFFER_H_
 #define MPIX_BUFFER_H_
 
 #include "mpix_typemap.h"
 
+#include <ucs_gstream_memory.h>
 #include <ucs/type/status.h>
 
 
@@ -21,10 +23,16 @@ typedef struct mpix_buffer {
     void           *address; /* The application's */
     void           *start;   /* What is sent or received; NULL for one that is
                                 to be packed, until it is staged */
+    void           *packed;  /* That memory, or NULL */
     size_t         length;   /* In bytes */
     size_t         actual;   /* Of a receive: what comes; set before the first
                                 use */
     mpix_typemap_t *map;     /* NULL if it is contiguous */
+
+    ucs_gstream_type_t    memory; /* Whose it was when mpix_buffer_check() was
+                                called last; the lock */
+    mpix_typemap_blocks_t blocks; /* In a device, and not contiguous; else the
+                                     count is 0 */
 } mpix_buffer_t;
 
 
@@ -43,6 +51,22 @@ int mpix_buffer_create(const void *address, MPI_Count count,
 int mpix_buffer_is_contig(const void *address, MPI_Count count,
                           MPI_Datatype datatype, void **start_p,
                           size_t *length_p);
+
+/* Name of the runtime whose memory it is. */
+const char *mpix_buffer_runtime(ucs_gstream_type_t type);
+
+/* Look whose memory a buffer lies in. NULL, or why the library cannot move its
+ * data, as the end of a sentence. */
+const char *mpix_buffer_check(mpix_buffer_t *buffer);
+
+/* Tell whether an application's buffer lies in the memory of a device, by its
+ * first byte. */
+int mpix_buffer_is_device(const void *address, MPI_Datatype datatype);
+
+/* Copy the first 'length' bytes of a message from a buffer of a device to
+ * memory, or the other way: called by a thread, not by a stream of a device. */
+ucs_status_t mpix_buffer_copy(const mpix_buffer_t *buffer, void *memory,
+                              size_t length, int is_pack);
 
 /* Allocate what a buffer is packed into, if it needs that. */
 ucs_status_t mpix_buffer_stage(mpix_buffer_t *buffer);

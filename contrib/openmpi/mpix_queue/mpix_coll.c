@@ -100,6 +100,7 @@ void mpix_coll_copy(mpix_coll_t *coll, void *dst, const void *src,
         step->src    = src;
         step->dst    = dst;
         step->length = length;
+        step->failed = &coll->copy_status;
     }
 }
 

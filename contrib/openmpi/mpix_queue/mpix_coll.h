@@ -102,6 +102,7 @@ typedef struct mpix_coll_step {
     void                  *dst;
     size_t                length; /* Bytes, or elements of a reduction */
     const mpix_coll_op_t  *op;    /* Reduction */
+    int                   *failed; /* Copy: the collective's */
 } mpix_coll_step_t;
 
 
@@ -143,6 +144,8 @@ typedef struct mpix_coll {
     uint64_t          started;    /* Of these, those whose uses are on the own
                                      stream: all but one that failed */
     uint64_t          waited;     /* Of these, those whose waits are enqueued */
+    int               copy_status; /* ucs_status_t: a copy that failed;
+                                     atomic */
     int               is_failed;  /* A use is on the own stream only in part */
     int               first_left; /* Messages of that which are started, and */
     int               num_left;   /* whose waits are not enqueued */

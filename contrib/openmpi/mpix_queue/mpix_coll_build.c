@@ -286,6 +286,37 @@ static void mpix_coll_allreduce(mpix_coll_t *coll, const mpix_coll_args_t *args)
     }
 }
 
+/* A reduction. The host reduces: what lies in the memory of a device is moved to
+ * memory of the host first, and the result back. */
+static void mpix_coll_reduction(mpix_coll_t *coll, const mpix_coll_args_t *args)
+{
+    const int is_all      = (args->kind == MPIX_COLL_ALLREDUCE);
+    const int has_result  = is_all || (coll->rank == args->root);
+    const int is_in_place = has_result && (args->sendbuf == MPI_IN_PLACE);
+    const size_t length   = args->recvcount * mpix_coll_extent(args->recvtype);
+    mpix_coll_args_t host = *args;
+    void *tmp;
+
+    if (!is_in_place && mpix_buffer_is_device(args->sendbuf, args->recvtype)) {
+        tmp          = mpix_coll_tmp(coll, length);
+        host.sendbuf = tmp;
+        mpix_coll_move(coll, tmp, args->sendbuf, args);
+    }
+    if (has_result && mpix_buffer_is_device(args->recvbuf, args->recvtype)) {
+        host.recvbuf = mpix_coll_tmp(coll, length);
+    }
+    if (is_in_place) {
+        mpix_coll_move(coll, host.recvbuf, args->recvbuf, args);
+    }
+
+    if (is_all) {
+        mpix_coll_allreduce(coll, &host);
+    } else {
+        mpix_coll_reduce_tree(coll, &host);
+    }
+    mpix_coll_move(coll, args->recvbuf, host.recvbuf, args);
+}
+
 static void mpix_coll_allgather(mpix_coll_t *coll, const mpix_coll_args_t *args)
 {
     const size_t size = args->recvcount * mpix_coll_extent(args->recvtype);
@@ -379,8 +410,8 @@ int mpix_coll_build(mpix_coll_t *coll, const mpix_coll_args_t *args)
                                  const mpix_coll_args_t *args) = {
         [MPIX_COLL_BARRIER]            = mpix_coll_barrier,
         [MPIX_COLL_BCAST]              = mpix_coll_bcast,
-        [MPIX_COLL_ALLREDUCE]          = mpix_coll_allreduce,
-        [MPIX_COLL_REDUCE]             = mpix_coll_reduce_tree,
+        [MPIX_COLL_ALLREDUCE]          = mpix_coll_reduction,
+        [MPIX_COLL_REDUCE]             = mpix_coll_reduction,
         [MPIX_COLL_ALLGATHER]          = mpix_coll_allgather,
         [MPIX_COLL_ALLTOALL]           = mpix_coll_alltoall,
         [MPIX_COLL_NEIGHBOR_ALLTOALL]  = mpix_coll_build_neighbor,

@@ -23,6 +23,18 @@ static void mpix_coll_run_reduce(void *arg)
     mpix_coll_op_run(step->op, step->src, step->dst, step->length);
 }
 
+/* A copy from or to the memory of a device, which the host does not touch. */
+static void mpix_coll_run_copy(void *arg)
+{
+    const mpix_coll_step_t *step = arg;
+    ucs_status_t status;
+
+    status = ucs_gstream_memory_copy(step->dst, step->src, step->length);
+    if (status != UCS_OK) {
+        __atomic_store_n(step->failed, status, __ATOMIC_RELAXED);
+    }
+}
+
 static int mpix_coll_stream_code(const char *func, ucs_status_t status)
 {
     return (status == UCS_OK) ?
@@ -30,6 +42,17 @@ static int mpix_coll_stream_code(const char *func, ucs_status_t status)
                    mpix_fail(func, mpix_status_code(status),
                              "a stream does not take the command: %s",
                              ucs_status_string(status));
+}
+
+static ucs_status_t mpix_coll_enqueue_copy(mpix_coll_t *coll,
+                                           mpix_coll_step_t *step)
+{
+    return (mpix_buffer_is_device(step->src, MPI_BYTE) ||
+            mpix_buffer_is_device(step->dst, MPI_BYTE)) ?
+                   ucs_gstream_enqueue_func(coll->stream, mpix_coll_run_copy,
+                                            step) :
+                   ucs_gstream_enqueue_copy(coll->stream, step->dst, step->src,
+                                            step->length);
 }
 
 /* Enqueues a step on the own stream. */
@@ -41,9 +64,7 @@ static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
 
     switch (step->kind) {
     case MPIX_COLL_STEP_COPY:
-        return mpix_coll_stream_code(
-                func, ucs_gstream_enqueue_copy(coll->stream, step->dst,
-                                               step->src, step->length));
+        return mpix_coll_stream_code(func, mpix_coll_enqueue_copy(coll, step));
     case MPIX_COLL_STEP_REDUCE:
         return mpix_coll_stream_code(
                 func, ucs_gstream_enqueue_func(coll->stream,
@@ -177,7 +198,8 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
         *coll->passed = coll->started;
     }
 
-    if (coll->is_failed) {
+    if (coll->is_failed ||
+        (__atomic_load_n(&coll->copy_status, __ATOMIC_RELAXED) != UCS_OK)) {
         return mpix_fail(call->func, MPI_ERR_OTHER,
                          "a use of %s failed, it can only be freed",
                          coll->func);
@@ -309,16 +331,27 @@ int mpix_coll_enqueue(const mpix_coll_call_t *call)
     return rc;
 }
 
+/* How the uses that are over went. */
+static ucs_status_t mpix_coll_result(const mpix_coll_t *coll)
+{
+    ucs_status_t status = (ucs_status_t)__atomic_load_n(&coll->copy_status,
+                                                        __ATOMIC_RELAXED);
+    ucp_st_queue_error_t error;
+
+    return (status != UCS_OK) ? status :
+                                ucp_st_queue_query(coll->queue->st_queue,
+                                                   &error);
+}
+
 ucs_status_t mpix_coll_status(const mpix_coll_t *coll)
 {
-    ucp_st_queue_error_t error;
     ucs_status_t status;
 
     if (mpix_coll_word(coll->done) < coll->started) {
         return UCS_INPROGRESS;
     }
 
-    status = ucp_st_queue_query(coll->queue->st_queue, &error);
+    status = mpix_coll_result(coll);
     return (status == UCS_INPROGRESS) ? UCS_OK : status;
 }
 
@@ -357,14 +390,13 @@ void mpix_coll_leave_queue(struct mpix_queue *queue)
 int mpix_coll_check_queue(const char *func, struct mpix_queue *queue)
 {
     ucs_status_t status = UCS_OK;
-    ucp_st_queue_error_t error;
-    const char *failed = NULL;
+    const char *failed  = NULL;
     mpix_coll_t *coll;
 
     mpix_lock();
     ucs_list_for_each(coll, &queue->colls, user_link) {
         if (coll->queue != MPIX_QUEUE_NULL) {
-            status = ucp_st_queue_query(coll->queue->st_queue, &error);
+            status = mpix_coll_result(coll);
         }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             failed = coll->func;

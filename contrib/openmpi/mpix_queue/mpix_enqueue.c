@@ -153,6 +153,9 @@ static const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
                           "was started on another queue, or is given twice";
     case UCS_ERR_CANCELED:
         return "cannot be started: the peer has freed its half";
+    case UCS_ERR_UNSUPPORTED:
+        return "is in memory that the queue's stream does not copy: start it "
+               "on a stream of that memory's runtime, or of the host";
     default:
         return ucs_status_string(status);
     }

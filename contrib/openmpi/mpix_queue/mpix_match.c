@@ -93,6 +93,8 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
 {
     const int is_send         = (req->kind == MPIX_REQ_SEND);
     mpix_buffer_t *buffer     = req->buffer;
+    const int has_func        = (buffer->map != NULL) &&
+                                (buffer->blocks.count == 0);
     ucs_status_t status       = mpix_buffer_stage(buffer);
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
@@ -109,11 +111,15 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
         .mode       = req->mode
     };
 
-    if (buffer->map != NULL) {
+    if (has_func) {
         params.field_mask  |= UCP_ST_OP_PARAM_FIELD_FUNC;
         params.func         = is_send ? mpix_buffer_pack : mpix_buffer_unpack;
         params.func_arg     = buffer;
         params.func_release = mpix_buffer_put;
+    } else if (buffer->map != NULL) {
+        params.field_mask |= UCP_ST_OP_PARAM_FIELD_BLOCKS;
+        params.block       = buffer->blocks.block;
+        params.stride      = (size_t)buffer->blocks.stride;
     }
 
     if (status == UCS_OK) {
@@ -122,7 +128,7 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
                            ucp_st_recv_init(mpix_global.st_worker, &params,
                                             &req->op);
     }
-    if ((status == UCS_OK) && (buffer->map != NULL)) {
+    if ((status == UCS_OK) && has_func) {
         __atomic_add_fetch(&buffer->refs, 1, __ATOMIC_RELAXED);
     }
     return status;

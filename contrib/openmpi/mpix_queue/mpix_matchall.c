@@ -47,6 +47,25 @@ static int mpix_matchall_check_kind(const mpix_where_t *where)
     return MPI_SUCCESS;
 }
 
+/* Refuses a buffer in a device whose data the library cannot move. */
+static int mpix_matchall_check_memory(const mpix_where_t *where)
+{
+    const mpix_req_t *req = where->req;
+    const char *refusal;
+
+    if ((req->kind == MPIX_REQ_COLL) || (req->rank == MPI_PROC_NULL)) {
+        return MPI_SUCCESS;
+    }
+
+    refusal = mpix_buffer_check(req->buffer);
+    return (refusal == NULL) ?
+                   MPI_SUCCESS :
+                   mpix_request_fail(where, MPI_ERR_TYPE,
+                                     "is in memory of %s %s",
+                                     mpix_buffer_runtime(req->buffer->memory),
+                                     refusal);
+}
+
 /* Refuses a request that is in use, or cannot be matched a second time. */
 static int mpix_matchall_check_state(const mpix_where_t *where)
 {
@@ -99,7 +118,10 @@ static int mpix_matchall_check_message(const mpix_where_t *where,
     int rc = mpix_matchall_check_kind(where);
 
     (void)req;
-    return (rc == MPI_SUCCESS) ? mpix_matchall_check_state(where) : rc;
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_matchall_check_state(where);
+    }
+    return (rc == MPI_SUCCESS) ? mpix_matchall_check_memory(where) : rc;
 }
 
 /* Looks at one request of an array. */
@@ -119,6 +141,9 @@ static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
     rc = mpix_matchall_check_kind(where);
     if (rc == MPI_SUCCESS) {
         rc = mpix_matchall_check_state(where);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_matchall_check_memory(where);
     }
     if ((rc == MPI_SUCCESS) && (req->kind == MPIX_REQ_COLL)) {
         rc = mpix_coll_check(where);

@@ -162,6 +162,105 @@ int mpix_typemap_is_contig(const mpix_typemap_t *map, ptrdiff_t *disp_p)
     return 1;
 }
 
+/* The blocks of a part, if it has such. */
+static int mpix_typemap_part_blocks(const mpix_typemap_part_t *part,
+                                    mpix_typemap_blocks_t *blocks);
+
+/* Puts blocks behind others. */
+static int mpix_typemap_join_blocks(mpix_typemap_blocks_t *blocks,
+                                    const mpix_typemap_blocks_t *more)
+{
+    const ptrdiff_t last = (ptrdiff_t)(blocks->count - 1) * blocks->stride;
+    const ptrdiff_t step = more->disp - blocks->disp - last;
+
+    if ((more->block != blocks->block) ||
+        ((blocks->count > 1) && (step != blocks->stride)) ||
+        ((more->count > 1) && (step != more->stride))) {
+        return 0;
+    }
+    blocks->stride = step;
+    blocks->count += more->count;
+    return 1;
+}
+
+static int mpix_typemap_node_blocks(const mpix_typemap_node_t *node,
+                                    mpix_typemap_blocks_t *blocks)
+{
+    mpix_typemap_blocks_t more;
+    size_t i;
+
+    if ((node->count == 0) ||
+        !mpix_typemap_part_blocks(&node->parts[0], blocks)) {
+        return 0;
+    }
+    for (i = 1; i < node->count; ++i) {
+        if (!mpix_typemap_part_blocks(&node->parts[i], &more) ||
+            !mpix_typemap_join_blocks(blocks, &more)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int mpix_typemap_part_blocks(const mpix_typemap_part_t *part,
+                                    mpix_typemap_blocks_t *blocks)
+{
+    if (part->child == NULL) {
+        *blocks = (mpix_typemap_blocks_t){
+            .disp = part->disp, .block = part->count, .count = 1
+        };
+        return 1;
+    }
+
+    if (!mpix_typemap_node_blocks(part->child, blocks)) {
+        return 0;
+    }
+    blocks->disp += part->disp;
+    if (part->count == 1) {
+        return 1;
+    }
+    if (blocks->count == 1) {
+        blocks->stride = part->stride;
+    } else if (part->stride != ((ptrdiff_t)blocks->count * blocks->stride)) {
+        return 0;
+    }
+    blocks->count *= part->count;
+    return 1;
+}
+
+int mpix_typemap_is_blocks(const mpix_typemap_t *map,
+                           mpix_typemap_blocks_t *blocks)
+{
+    return mpix_typemap_node_blocks(map->root, blocks) &&
+           ((blocks->count == 1) ||
+            (blocks->stride >= (ptrdiff_t)blocks->block));
+}
+
+/* As mpix_typemap_find(), of a node that begins there. */
+static int mpix_typemap_find_node(const mpix_typemap_node_t *node,
+                                  ptrdiff_t disp,
+                                  int (*func)(void *arg, ptrdiff_t disp),
+                                  void *arg)
+{
+    int found = 0;
+    const mpix_typemap_part_t *part;
+
+    for (part = node->parts; (part < (node->parts + node->count)) && !found;
+         ++part) {
+        found = (part->child == NULL) ?
+                        func(arg, disp + part->disp) :
+                        mpix_typemap_find_node(part->child, disp + part->disp,
+                                               func, arg);
+    }
+    return found;
+}
+
+int mpix_typemap_find(const mpix_typemap_t *map,
+                      int (*func)(void *arg, ptrdiff_t disp), void *arg)
+{
+    return mpix_typemap_find_node(map->root, 0, func, arg);
+}
+
 /* A copy that is under way. Places are numbers: MPI_BOTTOM is no address of an
  * object, nor is what lies between the strides. */
 typedef struct mpix_typemap_copy {

@@ -39,6 +39,26 @@ size_t mpix_typemap_size(const mpix_typemap_t *map);
  * the buffer. No bytes are contiguous. */
 int mpix_typemap_is_contig(const mpix_typemap_t *map, ptrdiff_t *disp_p);
 
+/* Blocks of bytes. */
+typedef struct mpix_typemap_blocks {
+    ptrdiff_t disp;   /* Of the first one, behind the buffer, bytes */
+    size_t    block;  /* Of one, bytes */
+    size_t    count;
+    ptrdiff_t stride; /* From one to the next, bytes */
+} mpix_typemap_blocks_t;
+
+/* Non-zero if the bytes lie in blocks of one length, each of which begins at
+ * the same distance behind the one before: the blocks do not overlap, and their
+ * order is that of a message. No bytes are no blocks. */
+int mpix_typemap_is_blocks(const mpix_typemap_t *map,
+                           mpix_typemap_blocks_t *blocks);
+
+/* Call a function with the place of the first byte of each part of the map,
+ * once for all repetitions, until it returns other than 0; what it returned
+ * last. */
+int mpix_typemap_find(const mpix_typemap_t *map,
+                      int (*func)(void *arg, ptrdiff_t disp), void *arg);
+
 /* Copy the bytes of a buffer to 'packed', which has room for all. */
 void mpix_typemap_pack(const mpix_typemap_t *map, const void *buffer,
                        void *packed);
