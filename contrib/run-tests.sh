@@ -219,7 +219,8 @@ ob1_tests=(mpix_match.4 mpix_match.in_mpi mpix_refuse.2 mpix_stream.2 mpix_mixed
            mpix_finalize.chain mpix_comms.mpi mpix_once
            mpix_tool.preload mpix_tool.behind
            mpix_plugin.local mpix_plugin.late mpix_batch.2 mpix_batch.4
-           mpix_coll_use.2 mpix_coll_use.5 mpix_matrix.5 mpix_matrix.6)
+           mpix_coll_use.2 mpix_coll_use.5 mpix_device.mpi mpix_matrix.5
+           mpix_matrix.6)
 
 # Those on MPI's own messages, with OpenMPI's pml/ob1.
 integration_tests_ob1()

@@ -116,6 +116,11 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * not contiguous the stream packs it in each start of a send and unpacks it in
  * each wait for a receive, with as much memory as the message has.
  *
+ * The buffer may lie in the memory of a GPU, and is allocated by now: the
+ * stream copies it by way of memory of the host. There the data is contiguous,
+ * or blocks of one length, at equal distances of at most 2^31-1 bytes. It is
+ * started on a stream of that GPU's runtime, or of the host.
+ *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
  *                      MPI_Recv_init, or of their forms for large counts,
  *                      where MPI has them.
@@ -124,8 +129,9 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active
  *         or a matched one, or one half of a message to the own process;
- *         MPI_ERR_TYPE for a datatype that MPI tells nothing about;
- *         MPI_ERR_BUFFER for MPI_IN_PLACE; MPI_ERR_TAG, MPI_ERR_RANK for a
+ *         MPI_ERR_TYPE for a datatype that MPI tells nothing about, or data with
+ *         other gaps in a GPU's memory; MPI_ERR_BUFFER for MPI_IN_PLACE;
+ *         MPI_ERR_TAG, MPI_ERR_RANK for a
  *         wildcard; MPI_ERR_TRUNCATE, on both sides, for a
  *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
  *         resources; MPI_ERR_OTHER if the peer is gone, or has called
@@ -205,8 +211,9 @@ int MPIX_Is_matched(MPI_Request *request, int *flag, MPI_Status *status);
  * @param [in] request A matched request whose last start was waited for.
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST if it is not matched, or started and
- *         not waited for; MPI_ERR_OTHER if the queue is in error. Nothing is
- *         enqueued on error.
+ *         not waited for; MPI_ERR_OTHER if the queue is in error, or the buffer
+ *         in memory that its stream does not copy. Nothing is enqueued on
+ *         error.
  *
  * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */

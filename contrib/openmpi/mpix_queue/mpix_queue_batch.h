@@ -17,6 +17,9 @@
  * will do. A thread of the library calls MPI for them, so that no call of the
  * application takes part: MPI must be initialised with MPI_THREAD_MULTIPLE.
  *
+ * Buffers may lie in the memory of a GPU, as MPIX_Match says: that thread copies
+ * them, and MPI sees memory of the host.
+ *
  * The requests are generalized requests of MPI. The application waits for each
  * or frees it, as for those of MPI_Isend. They cannot be cancelled.
  *
@@ -49,12 +52,13 @@ extern "C" {
  * Create a queue on a stream, whose kind is found out. Local. Messages that are
  * enqueued without a communicator use MPI_COMM_WORLD.
  *
- * @param [in]  stream A stream of @ref MPIX_Host_stream_create; those of GPUs
- *                     are not supported yet.
+ * @param [in]  stream A stream of @ref MPIX_Host_stream_create, a hipStream_t or
+ *                     a cudaStream_t; NULL is the default one of the runtime
+ *                     that the program has loaded.
  * @param [out] queue  Filled on success only. Everything that is done with a
  *                     queue of @ref MPIX_Queue_init can be done with it.
  *
- * @return MPI_SUCCESS; MPI_ERR_ARG for a NULL argument or a handle that is no
+ * @return MPI_SUCCESS; MPI_ERR_ARG for a NULL @a queue or a handle that is no
  *         stream; MPI_ERR_OTHER if MPI is not initialised, or finalised;
  *         MPI_ERR_NO_MEM.
  *
@@ -116,7 +120,8 @@ int MPIX_Free_queue(MPIX_Queue queue);
  *                       start was enqueued is to wait forever.
  *
  * @return MPI_SUCCESS; MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_RANK, MPI_ERR_TAG,
- *         MPI_ERR_COMM for the arguments of that name; MPI_ERR_ARG for a queue
+ *         MPI_ERR_COMM for the arguments of that name; MPI_ERR_TYPE also for
+ *         gaps in a GPU's memory that are not equal; MPI_ERR_ARG for a queue
  *         that is none, MPI_IN_PLACE or a NULL request; MPI_ERR_OTHER if MPI
  *         was initialised with less than MPI_THREAD_MULTIPLE, or a message of
  *         the queue has failed; MPI_ERR_NO_MEM. Nothing is enqueued on error.

@@ -40,6 +40,10 @@
  * which MPI must be initialised with MPI_THREAD_MULTIPLE. The operation and the
  * datatype of a reduction must not be freed before the request.
  *
+ * Buffers may lie in the memory of a GPU, as MPIX_Match says; those of a
+ * reduction are allocated when its request is made. The host reduces, in
+ * memory of its own.
+ *
  * Refused by match, with MPI_ERR_REQUEST and a text that says why:
  * intercommunicators, and of reductions operations that need
  * MPI_THREAD_MULTIPLE without it and datatypes with a lower bound other than 0
