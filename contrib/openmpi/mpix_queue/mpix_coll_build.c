@@ -286,8 +286,8 @@ static void mpix_coll_allreduce(mpix_coll_t *coll, const mpix_coll_args_t *args)
     }
 }
 
-/* A reduction. The host reduces: what lies in the memory of a device is moved to
- * memory of the host first, and the result back. */
+/* A reduction. The host reduces: what lies in the memory of a device is moved
+ * to memory of the host first, and the result back. */
 static void mpix_coll_reduction(mpix_coll_t *coll, const mpix_coll_args_t *args)
 {
     const int is_all      = (args->kind == MPIX_COLL_ALLREDUCE);

@@ -129,11 +129,11 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  *
  * @return MPI_SUCCESS; MPI_ERR_REQUEST for another kind of request, an active
  *         or a matched one, or one half of a message to the own process;
- *         MPI_ERR_TYPE for a datatype that MPI tells nothing about, or data with
+ *         MPI_ERR_TYPE for a datatype that MPI tells nothing about, or for
  *         other gaps in a GPU's memory; MPI_ERR_BUFFER for MPI_IN_PLACE;
- *         MPI_ERR_TAG, MPI_ERR_RANK for a
- *         wildcard; MPI_ERR_TRUNCATE, on both sides, for a
- *         send larger than its receive; MPI_ERR_NO_MEM where no lane has the
+ *         MPI_ERR_TAG, MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both
+ *         sides, for a send larger than its receive; MPI_ERR_NO_MEM where no
+ *         lane has the
  *         resources; MPI_ERR_OTHER if the peer is gone, or has called
  *         MPI_Finalize; otherwise as @ref MPIX_Queue_init. After
  *         MPI_ERR_TRUNCATE and MPI_ERR_OTHER from the peer the request can only

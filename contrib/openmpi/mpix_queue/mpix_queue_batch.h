@@ -17,8 +17,8 @@
  * will do. A thread of the library calls MPI for them, so that no call of the
  * application takes part: MPI must be initialised with MPI_THREAD_MULTIPLE.
  *
- * Buffers may lie in the memory of a GPU, as MPIX_Match says: that thread copies
- * them, and MPI sees memory of the host.
+ * Buffers may lie in the memory of a GPU, as MPIX_Match says: that thread
+ * copies them, and MPI sees memory of the host.
  *
  * The requests are generalized requests of MPI. The application waits for each
  * or frees it, as for those of MPI_Isend. They cannot be cancelled.
@@ -52,8 +52,8 @@ extern "C" {
  * Create a queue on a stream, whose kind is found out. Local. Messages that are
  * enqueued without a communicator use MPI_COMM_WORLD.
  *
- * @param [in]  stream A stream of @ref MPIX_Host_stream_create, a hipStream_t or
- *                     a cudaStream_t; NULL is the default one of the runtime
+ * @param [in]  stream A stream of @ref MPIX_Host_stream_create, a hipStream_t
+ *                     or a cudaStream_t; NULL is the default one of the runtime
  *                     that the program has loaded.
  * @param [out] queue  Filled on success only. Everything that is done with a
  *                     queue of @ref MPIX_Queue_init can be done with it.

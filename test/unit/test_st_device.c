@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_device.c - operations from and to memory of devices, and buffers in
+ * blocks, with the stand-ins for the runtimes of GPUs.
+ */
+#include "st_cunit.h"
+#include "st_gpu.h"
+#include "st_stream.h"
+
+#include <ucs_gstream_memory.h>
+
+#include <ucs/sys/math.h>
+
+#include "core/st_op.h"
+#include "core/st_worker.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH 1000
+
+static uint8_t sent[LENGTH], received[LENGTH];
+
+/** Lengths of messages from and to devices, and how long such a buffer is. */
+static const size_t device_lengths[] = {0, 1, 100, 4096, 70000, 1 << 20};
+#define DEVICE_LENGTH (1 << 20)
+
+/** A buffer on the host or on a device, and what goes there and comes back. */
+typedef struct place {
+    int     is_device;
+    uint8_t *buffer;
+} place_t;
+
+static uint8_t host_bytes[DEVICE_LENGTH];
+
+/* A call of the runtime, by its HIP name or by CUDA's */
+static void *gpu_func(gpu_t *gpu, const char *hip, const char *cuda)
+{
+    void *func = dlsym(gpu->runtime, gpu->is_hip ? hip : cuda);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
+    return func;
+}
+
+/* CUDA's driver allocates in the current context */
+static void set_context(gpu_t *gpu)
+{
+    int (*retain)(void **context, int device);
+    int (*set)(void *context);
+    void *context;
+
+    if (!gpu->is_hip) {
+        *(void**)&retain = gpu_func(gpu, NULL, "cuDevicePrimaryCtxRetain");
+        *(void**)&set    = gpu_func(gpu, NULL, "cuCtxSetCurrent");
+        CU_ASSERT_EQUAL(retain(&context, 0), 0);
+        CU_ASSERT_EQUAL(set(context), 0);
+    }
+}
+
+static void place_get(gpu_t *gpu, place_t *place, int is_device)
+{
+    int (*get)(uint8_t **address, size_t size);
+
+    set_context(gpu);
+    *(void**)&get    = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
+    place->is_device = is_device;
+    place->buffer    = malloc(DEVICE_LENGTH);
+    if (is_device) {
+        free(place->buffer);
+        CU_ASSERT_EQUAL_FATAL(get(&place->buffer, DEVICE_LENGTH), 0);
+    }
+}
+
+static void place_put(gpu_t *gpu, place_t *place)
+{
+    int (*put)(uint8_t *address);
+
+    *(void**)&put = gpu_func(gpu, "hipFree", "cuMemFree_v2");
+    if (place->is_device) {
+        CU_ASSERT_EQUAL(put(place->buffer), 0);
+    } else {
+        free(place->buffer);
+    }
+}
+
+static void place_fill(place_t *place, size_t length, uint64_t seed)
+{
+    st_fill(host_bytes, length, seed);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(place->buffer, host_bytes, length),
+                    UCS_OK);
+}
+
+static int place_check(place_t *place, size_t length, uint64_t seed)
+{
+    memset(host_bytes, 0, length);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, place->buffer, length),
+                    UCS_OK);
+    return st_check(host_bytes, length, seed);
+}
+
+/* Uses of one pair between two places */
+static void device_pair(gpu_t *gpu, place_t places[2], size_t length)
+{
+    ucp_st_op_h op[2];
+    uint64_t k;
+    int i;
+
+    op[ST_A] = st_send(&gpu->side[ST_A], places[ST_A].buffer, length, 0);
+    op[ST_B] = st_recv(&gpu->side[ST_B], places[ST_B].buffer, length, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    for (k = 0; k < 3; ++k) {
+        place_fill(&places[ST_A], length, k);
+        for (i = 0; i < 2; ++i) {
+            st_use(&gpu->side[i], op[i]);
+        }
+        st_pair_sync(&gpu->pair);
+        CU_ASSERT_TRUE(place_check(&places[ST_B], length, k));
+    }
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* Messages from and to memory of a device: to the lane they are of the host */
+static void run_device(gpu_t *gpu)
+{
+    ucp_st_stats_t stats;
+    place_t places[2];
+    unsigned i, k;
+
+    for (i = 1; i < 4; ++i) {
+        place_get(gpu, &places[ST_A], (i & 1) != 0);
+        place_get(gpu, &places[ST_B], (i & 2) != 0);
+        for (k = 0; k < ucs_static_array_size(device_lengths); ++k) {
+            device_pair(gpu, places, device_lengths[k]);
+        }
+        place_put(gpu, &places[ST_A]);
+        place_put(gpu, &places[ST_B]);
+    }
+    stats = st_stats(&gpu->side[ST_A]);
+    CU_ASSERT_EQUAL(stats.staged,
+                    2 * (ucs_static_array_size(device_lengths) - 1));
+    CU_ASSERT_EQUAL(stats.lanes[st_lane()].matches, stats.matches);
+}
+
+ST_CASE_CALL(device_host_hip, gpu_run(1, "host", run_device))
+ST_CASE_CALL(device_host_cuda, gpu_run(0, "host", run_device))
+ST_CASE_CALL(device_direct_hip, gpu_run(1, "direct", run_device))
+ST_CASE_CALL(device_direct_cuda, gpu_run(0, "direct", run_device))
+
+/** A buffer whose bytes lie in blocks, or one behind the other (block 0). */
+typedef struct rows {
+    size_t block;
+    size_t stride;
+    size_t length;
+} rows_t;
+
+#define ROWS_SPAN 20000
+static uint8_t rows_image[2][ROWS_SPAN];
+
+/* Send, receive: the last one gets a part of a block, too */
+static const rows_t rows_cases[][2] = {
+    {{8, 40, 800}, {0, 0, 800}},   {{0, 0, 800}, {8, 40, 800}},
+    {{8, 40, 800}, {8, 24, 800}},  {{1000, 6000, 3000}, {100, 101, 3000}},
+    {{8, 40, 800}, {12, 50, 1200}}, {{8, 40, 8}, {100, 200, 300}}
+};
+
+static uint8_t *rows_at(const rows_t *rows, uint8_t *image, size_t i)
+{
+    return &image[(rows->block == 0) ?
+                          i :
+                          ((i / rows->block) * rows->stride) +
+                                  (i % rows->block)];
+}
+
+static ucp_st_op_h rows_op(st_side_t *side, int is_send, place_t *place,
+                           const rows_t *rows)
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER |
+                      ((rows->block > 0) ? UCP_ST_OP_PARAM_FIELD_BLOCKS : 0),
+        .buffer     = place->buffer,
+        .length     = rows->length,
+        .peer       = side->peer,
+        .block      = rows->block,
+        .stride     = rows->stride
+    };
+
+    return st_op(side, is_send, &params);
+}
+
+/* Uses of one pair; what lies between blocks stays as it was */
+static void rows_pair(gpu_t *gpu, place_t places[2], const rows_t rows[2])
+{
+    ucp_st_op_h op[2];
+    uint64_t k;
+    size_t i;
+    int j;
+
+    for (j = 0; j < 2; ++j) {
+        op[j] = rows_op(&gpu->side[j], j == ST_A, &places[j], &rows[j]);
+    }
+    st_match_ok(op[ST_A], op[ST_B]);
+    for (k = 0; k < 3; ++k) {
+        st_fill(rows_image[ST_A], ROWS_SPAN, k);
+        memset(rows_image[ST_B], ST_SPOILED, ROWS_SPAN);
+        for (j = 0; j < 2; ++j) {
+            CU_ASSERT_EQUAL(ucs_gstream_memory_copy(places[j].buffer,
+                                                    rows_image[j], ROWS_SPAN),
+                            UCS_OK);
+            st_use(&gpu->side[j], op[j]);
+        }
+        for (i = 0; i < rows[ST_A].length; ++i) {
+            *rows_at(&rows[ST_B], rows_image[ST_B], i) =
+                    *rows_at(&rows[ST_A], rows_image[ST_A], i);
+        }
+        st_pair_sync(&gpu->pair);
+        CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes,
+                                                places[ST_B].buffer, ROWS_SPAN),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(memcmp(host_bytes, rows_image[ST_B], ROWS_SPAN), 0);
+    }
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+static void run_rows(gpu_t *gpu)
+{
+    place_t places[2];
+    unsigned i, k;
+
+    for (i = 0; i < 4; ++i) {
+        place_get(gpu, &places[ST_A], (i & 1) != 0);
+        place_get(gpu, &places[ST_B], (i & 2) != 0);
+        for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
+            rows_pair(gpu, places, rows_cases[k]);
+        }
+        place_put(gpu, &places[ST_A]);
+        place_put(gpu, &places[ST_B]);
+    }
+}
+
+/* On a device's stream, a use with both buffers in the device is one copy on
+ * each side, and no function of the host */
+static void run_rows_gpu(gpu_t *gpu)
+{
+    standin_counts_t before, after;
+    place_t places[2];
+    int i;
+
+    run_rows(gpu);
+    for (i = 0; i < 2; ++i) {
+        place_get(gpu, &places[i], 1);
+    }
+    gpu->counts(&before);
+    rows_pair(gpu, places, rows_cases[2]);
+    gpu->counts(&after);
+    CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
+    CU_ASSERT_EQUAL(after.copies - before.copies, 3 * (2 + 3));
+    for (i = 0; i < 2; ++i) {
+        place_put(gpu, &places[i]);
+    }
+}
+
+ST_CASE_CALL(rows_host_hip, gpu_run(1, "host", run_rows_gpu))
+ST_CASE_CALL(rows_host_cuda, gpu_run(0, "host", run_rows_gpu))
+ST_CASE_CALL(rows_direct_hip, gpu_run(1, "direct", run_rows_gpu))
+
+/* Blocks that make no buffer */
+static void run_rows_bad(gpu_t *gpu)
+{
+    static const rows_t bad[] = {
+        {0, 8, 800}, {8, 7, 800}, {8, 1ull << 31, 800}, {8, 8, 801}
+    };
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_BLOCKS,
+        .buffer     = host_bytes
+    };
+    ucp_st_op_h op;
+    unsigned i;
+
+    for (i = 0; i < ucs_static_array_size(bad); ++i) {
+        params.length = bad[i].length;
+        params.block  = bad[i].block;
+        params.stride = bad[i].stride;
+        CU_ASSERT_EQUAL(ucp_st_send_init(gpu->side[ST_A].worker, &params, &op),
+                        UCS_ERR_INVALID_PARAM);
+    }
+}
+
+ST_CASE_CALL(rows_bad, gpu_run(1, "host", run_rows_bad))
+
+/* The same on streams of the host: these have the runtime copy */
+static void on_host(gpu_t *gpu, gpu_body_t body)
+{
+    char *stream = st_env_set("ST_TEST_STREAM", NULL);
+    st_pair_t outer;
+    int i;
+
+    outer = gpu->pair;
+    for (i = 0; i < 2; ++i) {
+        gpu->side = gpu->pair.side;
+        st_more_init(&gpu->side[i], &outer.side[i]);
+        CU_ASSERT_EQUAL(ucs_gstream_type(gpu->side[i].stream),
+                        UCS_GSTREAM_TYPE_HOST);
+    }
+    body(gpu);
+    for (i = 0; i < 2; ++i) {
+        st_more_cleanup(&gpu->side[i]);
+    }
+    gpu->pair = outer;
+    st_env_restore("ST_TEST_STREAM", stream);
+}
+
+static void run_on_host(gpu_t *gpu)
+{
+    on_host(gpu, run_device);
+}
+
+static void run_rows_on_host(gpu_t *gpu)
+{
+    on_host(gpu, run_rows);
+}
+
+ST_CASE_CALL(device_on_host_hip, gpu_run(1, "host", run_on_host))
+ST_CASE_CALL(device_on_host_cuda, gpu_run(0, "direct", run_on_host))
+ST_CASE_CALL(rows_on_host, gpu_run(1, "host", run_rows_on_host))
+
+/* A stream of one runtime does not copy memory of the other */
+static void run_device_other(gpu_t *gpu)
+{
+    gpu_t other  = {.is_hip = !gpu->is_hip};
+    st_side_t *a = &gpu->side[ST_A];
+    st_side_t *b = &gpu->side[ST_B];
+    place_t place;
+    ucp_st_op_h op[2];
+
+    if (!gpu_load(&other)) {
+        return;
+    }
+    place_get(&other, &place, 1);
+    op[ST_A] = st_send(a, place.buffer, LENGTH, 0);
+    op[ST_B] = st_recv(b, received, LENGTH, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, op[ST_A]),
+                    UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
+    st_free2(op[ST_A], op[ST_B]);
+    place_put(&other, &place);
+}
+
+ST_CASE_CALL(device_other, gpu_run(0, "host", run_device_other))
+
+/* The stream is yet to copy a failed receive's data: the buffer is not the
+ * user's before it has passed that */
+static void run_device_fails(gpu_t *gpu)
+{
+    uint64_t gate = 0;
+    st_side_t *b  = &gpu->side[ST_B];
+    place_t place;
+    ucp_st_op_h op[2];
+
+    place_get(gpu, &place, 1);
+    op[ST_A] = st_send(&gpu->side[ST_A], sent, LENGTH, 0);
+    op[ST_B] = st_recv(b, place.buffer, LENGTH, 0);
+    st_match_ok(op[ST_A], op[ST_B]);
+    st_hold(b, &gate);
+    st_use(b, op[ST_B]);
+    ucp_st_worker_lock(b->worker);
+    ucp_st_op_fail(op[ST_B], UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(b->worker);
+    CU_ASSERT_EQUAL(ucp_st_op_free(op[ST_B]), UCS_ERR_BUSY);
+    st_let_go(&gate);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(b->queue, NULL), UCS_ERR_IO_ERROR);
+    st_free2(op[ST_A], op[ST_B]);
+    place_put(gpu, &place);
+}
+
+ST_CASE_CALL(device_fails_hip, gpu_run(1, "host", run_device_fails))
+
+/* Messages that are used once; the receive is longer than what it gets, and the
+ * rest of it stays as it was */
+static void run_device_once(gpu_t *gpu)
+{
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER,
+        .length     = LENGTH
+    };
+    st_side_t *a = &gpu->side[ST_A];
+    st_side_t *b = &gpu->side[ST_B];
+    place_t places[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        place_get(gpu, &places[i], 1);
+    }
+    place_fill(&places[ST_A], LENGTH, 1);
+    place_fill(&places[ST_B], DEVICE_LENGTH, 2);
+    params.buffer = places[ST_A].buffer;
+    params.peer   = a->peer;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, NULL), UCS_OK);
+    params.buffer = places[ST_B].buffer;
+    params.length = DEVICE_LENGTH;
+    params.peer   = b->peer;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, NULL), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(gpu->side[i].queue), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(gpu->side[i].queue), UCS_OK);
+    }
+    st_pair_sync(&gpu->pair);
+    CU_ASSERT_TRUE(place_check(&places[ST_B], LENGTH, 1));
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, places[ST_B].buffer,
+                                            DEVICE_LENGTH), UCS_OK);
+    st_fill(host_bytes, LENGTH, 2);
+    CU_ASSERT_TRUE(st_check(host_bytes, DEVICE_LENGTH, 2));
+    for (i = 0; i < 2; ++i) {
+        place_put(gpu, &places[i]);
+    }
+}
+
+ST_CASE_CALL(device_once_hip, gpu_run(1, "host", run_device_once))
+ST_CASE_CALL(device_once_cuda, gpu_run(0, "host", run_device_once))
+
+/* Windows are of the host's memory */
+static void run_memory(gpu_t *gpu)
+{
+    st_side_t *a = &gpu->side[ST_A];
+    ucp_st_mem_h memh;
+    place_t place;
+
+    place_get(gpu, &place, 1);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(a->worker, place.buffer, LENGTH, &memh),
+                    UCS_ERR_UNSUPPORTED);
+    place_put(gpu, &place);
+}
+
+ST_CASE_CALL(memory, gpu_run(1, "host", run_memory))
+
+ST_SUITE("st_device")
