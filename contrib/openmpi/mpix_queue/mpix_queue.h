@@ -116,10 +116,11 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * not contiguous the stream packs it in each start of a send and unpacks it in
  * each wait for a receive, with as much memory as the message has.
  *
- * The buffer may lie in the memory of a GPU, and is allocated by now: the
- * stream copies it by way of memory of the host. There the data is contiguous,
- * or blocks of one length, at equal distances of at most 2^31-1 bytes. It is
- * started on a stream of that GPU's runtime, or of the host.
+ * The buffer may lie in the memory of a GPU, and is allocated by now: where the
+ * card does not reach it the stream copies it by way of memory of the host.
+ * There the data is contiguous, or blocks of one length, at equal distances of
+ * at most 2^31-1 bytes. It is started on a stream of that GPU's runtime, or of
+ * the host.
  *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
  *                      MPI_Recv_init, or of their forms for large counts,
@@ -133,9 +134,8 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  *         other gaps in a GPU's memory; MPI_ERR_BUFFER for MPI_IN_PLACE;
  *         MPI_ERR_TAG, MPI_ERR_RANK for a wildcard; MPI_ERR_TRUNCATE, on both
  *         sides, for a send larger than its receive; MPI_ERR_NO_MEM where no
- *         lane has the
- *         resources; MPI_ERR_OTHER if the peer is gone, or has called
- *         MPI_Finalize; otherwise as @ref MPIX_Queue_init. After
+ *         lane has the resources; MPI_ERR_OTHER if the peer is gone, or has
+ *         called MPI_Finalize; otherwise as @ref MPIX_Queue_init. After
  *         MPI_ERR_TRUNCATE and MPI_ERR_OTHER from the peer the request can only
  *         be freed.
  *
