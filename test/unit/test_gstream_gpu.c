@@ -591,44 +591,6 @@ GPU_CASE(copies)
     munmap(host, page);
 }
 
-/* Rows to a device and back, each with its own distance, and one alone */
-GPU_CASE(rows)
-{
-    const ucs_gstream_rect_t to   = {24, 40, 10, 6};
-    const ucs_gstream_rect_t from = {10, 24, 10, 6};
-    const ucs_gstream_rect_t one  = {0, 1, 7, 1};
-    ucs_gstream_h stream          = make();
-    char *host                    = ucs_gstream_memory_get(4096);
-    char *device                  = device_alloc(6 * 24);
-    char *copy                    = host + 1000;
-    standin_counts_t before       = counts();
-    unsigned i;
-
-    for (i = 0; i < 4096; ++i) {
-        host[i] = (char)i;
-    }
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, device, host, &to),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy, device, &from),
-                    UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy + 100, device + 24,
-                                               &one), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy + 200, host, &to),
-                    UCS_OK); /* by a function of the host */
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    CU_ASSERT_EQUAL(counts().copies - before.copies, 3);
-    CU_ASSERT_EQUAL(counts().host_funcs - before.host_funcs, 1);
-    for (i = 0; i < 6; ++i) {
-        CU_ASSERT_EQUAL(memcmp(copy + (10 * i), host + (40 * i), 10), 0);
-        CU_ASSERT_EQUAL(memcmp(copy + 200 + (24 * i), host + (40 * i), 10), 0);
-    }
-    CU_ASSERT_EQUAL(memcmp(copy + 100, host + 40, 7), 0);
-    CU_ASSERT_EQUAL(copy[107], (char)1107);
-    ucs_gstream_memory_put(host, 4096);
-    device_free(device);
-    finish(stream);
-}
-
 GPU_CASE(memory)
 {
     char *device = device_alloc(256);

@@ -147,6 +147,48 @@ ST_CASE_CALL(device_host_cuda, gpu_run(0, "host", run_device))
 ST_CASE_CALL(device_direct_hip, gpu_run(1, "direct", run_device))
 ST_CASE_CALL(device_direct_cuda, gpu_run(0, "direct", run_device))
 
+/* Copies of rows to a device and back, each with its own distance, and of one
+ * row; between two places of the host a function copies */
+static void run_rows_copy(gpu_t *gpu)
+{
+    const ucs_gstream_rect_t to   = {24, 40, 10, 6};
+    const ucs_gstream_rect_t from = {10, 24, 10, 6};
+    const ucs_gstream_rect_t one  = {0, 1, 7, 1};
+    ucs_gstream_h stream          = gpu->side[ST_A].stream;
+    uint8_t *host                 = ucs_gstream_memory_get(LENGTH);
+    uint8_t *copy                 = host + 400;
+    standin_counts_t before, after;
+    place_t place;
+    unsigned i;
+
+    place_get(gpu, &place, 1);
+    st_fill(host, LENGTH, 0);
+    gpu->counts(&before);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, place.buffer, host, &to),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy, place.buffer,
+                                               &from), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy + 100,
+                                               place.buffer + 24, &one),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy + 200, host, &to),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    gpu->counts(&after);
+    CU_ASSERT_EQUAL(after.copies - before.copies, 3);
+    CU_ASSERT_EQUAL(after.host_funcs - before.host_funcs, 1);
+    for (i = 0; i < 6; ++i) {
+        CU_ASSERT_EQUAL(memcmp(copy + (10 * i), host + (40 * i), 10), 0);
+        CU_ASSERT_EQUAL(memcmp(copy + 200 + (24 * i), host + (40 * i), 10), 0);
+    }
+    CU_ASSERT_EQUAL(memcmp(copy + 100, host + 40, 7), 0);
+    place_put(gpu, &place);
+    ucs_gstream_memory_put(host, LENGTH);
+}
+
+ST_CASE_CALL(rows_copy_hip, gpu_run(1, "host", run_rows_copy))
+ST_CASE_CALL(rows_copy_cuda, gpu_run(0, "host", run_rows_copy))
+
 /** A buffer whose bytes lie in blocks, or one behind the other (block 0). */
 typedef struct rows {
     size_t block;
