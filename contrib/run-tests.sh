@@ -155,8 +155,8 @@ unit_tests_forward()
     export LD_LIBRARY_PATH=$ST_HIP_DIR:$LD_LIBRARY_PATH
     st_nic strict
     st_lane host
-    for name in test_gstream_gpu test_st_gpu test_st_queue test_st_batch \
-                test_st_match; do
+    for name in test_gstream_gpu test_st_device test_st_gpu test_st_queue \
+                test_st_batch test_st_match; do
         check "$prefix/$name" env -C "$1/test/unit" ST_BUILDDIR="$1" \
             srcdir="$ST_TOP/test/unit" "./$name"
     done
