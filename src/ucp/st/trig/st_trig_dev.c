@@ -379,8 +379,8 @@ void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
 }
 
 /* Whether streams of the type store to the NIC's trigger pages, as a counter
- * that is made for this tells. It is kept: one that comes from the pool of those
- * that were given back may have to be waited for. */
+ * that is made for this tells. It is kept: one that was given back may have to
+ * be waited for by whoever takes it next. */
 static int ucp_st_trig_dev_probe(ucp_st_trig_dev_t *dev,
                                  ucs_gstream_type_t type)
 {
