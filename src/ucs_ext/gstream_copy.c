@@ -24,13 +24,6 @@
 #include <string.h>
 
 
-/* A device's stream for copies */
-typedef struct gstream_copy_stream {
-    void                *native; /* NULL: not there yet */
-    gstream_gpu_place_t place;
-} gstream_copy_stream_t;
-
-
 /* By type and device; the lock protects them, and what they are does not change
  * once they are there. */
 static struct {
@@ -61,9 +54,8 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
     return result;
 }
 
-/* Finds a device's stream, or makes it */
-static ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
-                                     gstream_copy_stream_t *stream)
+ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
+                              gstream_copy_stream_t *stream)
 {
     gstream_copy_stream_t **streams_p = &gstream_copy.streams[gpu->type];
     int result                        = GSTREAM_GPU_INVALID;
@@ -197,6 +189,18 @@ static ucs_status_t gstream_copy_cmd(const ucs_gstream_cmd_t *cmd)
         return UCS_ERR_UNSUPPORTED;
     }
     return gstream_copy_run(attr, cmd);
+}
+
+ucs_status_t ucs_gstream_memory_copy_by(const ucs_gstream_memory_attr_t *attr,
+                                         void *dst, const void *src,
+                                         size_t length)
+{
+    const ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_COPY,
+        .u.copy = {dst, src, length}
+    };
+
+    return gstream_copy_run(attr, &cmd);
 }
 
 ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)

@@ -330,6 +330,13 @@ static ucs_status_t gstream_cuda_try_wait(const gstream_gpu_t *gpu,
         .names  = {__VA_ARGS__} \
     }
 
+#define GSTREAM_CUDA_NAME_OR_NULL(_field, ...) \
+    { \
+        .offset      = ucs_offsetof(gstream_gpu_calls_t, _field), \
+        .names       = {__VA_ARGS__}, \
+        .is_optional = 1 \
+    }
+
 static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(init, "cuInit"),
     GSTREAM_CUDA_NAME(get_version, "cuDriverGetVersion"),
@@ -348,6 +355,13 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
     GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.get_pci, "cuDeviceGetPCIBusId"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.can_access, "cuDeviceCanAccessPeer"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.get_allocation, "cuMemGetAddressRange_v2"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.get_handle, "cuIpcGetMemHandle"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.open, "cuIpcOpenMemHandle_v2",
+                              "cuIpcOpenMemHandle"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.close, "cuIpcCloseMemHandle"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_STREAM_CONTEXT], "cuStreamGetCtx"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_GET_CURRENT], "cuCtxGetCurrent"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_PUSH], "cuCtxPushCurrent_v2"),

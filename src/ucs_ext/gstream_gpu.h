@@ -11,6 +11,7 @@
 #define GSTREAM_GPU_H_
 
 #include "gstream.h"
+#include "api/ucs_gstream_ipc.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,8 @@ enum {
     GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
     GSTREAM_GPU_REGISTER_MAP    = 2,
     GSTREAM_GPU_REGISTER_IO     = 4,
+    GSTREAM_GPU_IPC_PEER        = 1, /**< Let devices reach each other when
+                                          memory is opened */
     GSTREAM_GPU_NON_BLOCKING    = 1  /**< Of a stream: apart from the default
                                           one */
 };
@@ -62,6 +65,27 @@ typedef struct gstream_gpu_op {
     uint64_t alias;   /**< The driver's */
     uint64_t pad;
 } gstream_gpu_op_t;
+
+
+/** A handle that names an allocation to other processes: hipIpcMemHandle_t and
+ *  CUipcMemHandle, which are passed by value. */
+typedef struct gstream_gpu_ipc_handle {
+    uint8_t bytes[UCS_GSTREAM_IPC_HANDLE];
+} gstream_gpu_ipc_handle_t;
+
+
+/** Functions for memory of other processes, and for telling devices; as the
+ *  next ones. */
+typedef struct gstream_gpu_ipc_calls {
+    int (*get_pci)(char *text, int length, int device);
+    int (*can_access)(int *can_p, int device, int peer);
+    int (*get_allocation)(uint64_t *start_p, size_t *length_p,
+                          uint64_t address);
+    int (*get_handle)(gstream_gpu_ipc_handle_t *handle, uint64_t address);
+    int (*open)(uint64_t *address_p, gstream_gpu_ipc_handle_t handle,
+                unsigned flags);
+    int (*close)(uint64_t address);
+} gstream_gpu_ipc_calls_t;
 
 
 /** Functions of one shape in both runtimes; they return a result of theirs.
@@ -86,6 +110,7 @@ typedef struct gstream_gpu_calls {
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
     int (*clear)(void); /* Or NULL: forgets the thread's last error */
+    gstream_gpu_ipc_calls_t ipc; /* One of them NULL: there is none of it */
     void *special[11]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 
@@ -239,6 +264,16 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
 
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
+
+/** A device's stream for copies by the host. */
+typedef struct gstream_copy_stream {
+    void                *native; /* NULL: not there yet */
+    gstream_gpu_place_t place;
+} gstream_copy_stream_t;
+
+/** Find a device's stream, or make it. Any thread. */
+ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
+                              gstream_copy_stream_t *stream);
 
 /** A call of ours failed as it may: the application does not see that when it
  *  asks for its last error. */

@@ -22,6 +22,8 @@ typedef struct {
     unsigned long kernels;
     unsigned long host_funcs; /**< Callbacks, too */
     unsigned long full;       /**< Calls that waited for room in a queue */
+    unsigned long opens;      /**< IPC handles, with success */
+    unsigned long closes;     /**< The same */
 } standin_counts_t;
 
 /** How a device's memory is kept from the host. */

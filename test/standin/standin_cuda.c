@@ -158,6 +158,12 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     return standin_leave(standin_device_check(device));
 }
 
+int cuDeviceGetPCIBusId(char *text, int length, int device)
+{
+    snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)(device + 1));
+    return standin_device_check(device);
+}
+
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
     return standin_peer_can(device, peer, can);

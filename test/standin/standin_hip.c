@@ -179,6 +179,12 @@ int hipDeviceGetStreamPriorityRange(int *least, int *greatest)
     return STANDIN_OK;
 }
 
+int hipDeviceGetPCIBusId(char *text, int length, int device)
+{
+    snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)(device + 1));
+    return standin_hip_end(standin_device_check(device));
+}
+
 int hipDeviceCanAccessPeer(int *can, int device, int peer)
 {
     return standin_hip_end(standin_peer_can(device, peer, can));

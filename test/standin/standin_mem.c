@@ -640,6 +640,7 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
     }
     if (err == STANDIN_OK) {
         ++range->opens;
+        ++standin_count.opens;
         *dev = range->dev + (standin_kind.is_hip ? handle->offset : 0);
     }
     return standin_leave(err);
@@ -658,6 +659,7 @@ int standin_mem_ipc_close(uint64_t address)
     if ((range == NULL) || (range->kind != STANDIN_IPC)) {
         return standin_leave(STANDIN_ERR_INVALID);
     }
+    ++standin_count.closes;
     if (--range->opens == 0) {
         standin_range_remove(range);
     }

@@ -212,6 +212,26 @@ typedef struct ucs_gstream_memory_attr {
 ucs_status_t ucs_gstream_memory_query(const void *address,
                                       ucs_gstream_memory_attr_t *attr);
 
+
+/**
+ * Copy as @ref ucs_gstream_memory_copy does, where the caller knows a device
+ * that reaches both sides: nothing is asked of the runtime.
+ *
+ * @param [in]  attr   `type` and `device` say which device's stream copies; not
+ *                     the host.
+ * @param [out] dst    Where to.
+ * @param [in]  src    Where from; apart from @a dst.
+ * @param [in]  length In bytes, not 0.
+ *
+ * @return As @ref ucs_gstream_memory_copy; UCS_ERR_NO_DEVICE if the runtime is
+ *         not loaded.
+ *
+ * Threads: as @ref ucs_gstream_memory_copy.
+ */
+ucs_status_t ucs_gstream_memory_copy_by(const ucs_gstream_memory_attr_t *attr,
+                                        void *dst, const void *src,
+                                        size_t length);
+
 #ifdef __cplusplus
 }
 #endif

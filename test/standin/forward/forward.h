@@ -49,6 +49,7 @@ enum {
     CALL(device_count, cuDeviceGetCount, NULL, 0) \
     CALL(device_name, cuDeviceGetName, NULL, 0) \
     CALL(device_attribute, cuDeviceGetAttribute, NULL, 0) \
+    CALL(device_pci, cuDeviceGetPCIBusId, NULL, 1) \
     CALL(peer_can, cuDeviceCanAccessPeer, NULL, 1) \
     CALL(retain, cuDevicePrimaryCtxRetain, NULL, 0) \
     CALL(ctx_set, cuCtxSetCurrent, NULL, 0) \

@@ -193,6 +193,18 @@ int hipDeviceGetStreamPriorityRange(int *least, int *greatest)
                                result);
 }
 
+int hipDeviceGetPCIBusId(char *text, int length, int device)
+{
+    int result = forward_open();
+
+    if (result == FORWARD_OK) {
+        result = (forward_cuda.device_pci != NULL) ?
+                         forward_cuda.device_pci(text, length, device) :
+                         FORWARD_UNSUPPORTED;
+    }
+    return forward_end(result);
+}
+
 int hipDeviceCanAccessPeer(int *can, int device, int peer)
 {
     int result = forward_open();

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_ipc.c - memory of devices that processes of one node give to each
+ * other.
+ *
+ * A handle names a whole allocation. It is asked for where that begins, as HIP
+ * adds to the address that it opens what lay between. Memory is opened in the
+ * primary context of the device that copies: CUDA wants all handles of a
+ * device to be opened in one context of a process.
+ *
+ * What is open is found by its handle and that device. An allocation that is
+ * made where a freed one was has another handle ("a unique handle for the new
+ * memory", cuIpcGetMemHandle() and hipIpcGetMemHandle()), so what is found is
+ * what was asked for. Nothing stays open without users.
+ *
+ * To close memory may be to wait for the device's streams, as it is to free
+ * memory. These may wait for the caller, or for what a lock of its protects. So
+ * a thread does it that holds nothing. It ends when it has nothing to do.
+ * Memory that is being closed is out of the list: it is opened once more if it
+ * is asked for meanwhile, which the runtimes count.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_gpu.h"
+#include "gstream_thread.h"
+
+#include <ucs/debug/log_def.h>
+#include <ucs/sys/math.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+/* An allocation of another process. All but `users` and `next` is constant. */
+struct ucs_gstream_ipc {
+    struct ucs_gstream_ipc *next;  /* In the list; under the lock */
+    unsigned               users;  /* Under the lock; 0: to be closed */
+    ucs_gstream_type_t     type;
+    int                    device; /* That copies */
+    gstream_gpu_place_t    place;  /* Where it was opened */
+    uint8_t                handle[UCS_GSTREAM_IPC_HANDLE];
+    uint64_t               address;
+};
+
+
+/* A runtime's devices. Written once, under the lock. */
+typedef struct gstream_ipc_devices {
+    int      is_known;
+    unsigned count;
+    uint32_t names[UCS_GSTREAM_IPC_DEVICES];
+    uint32_t reach[UCS_GSTREAM_IPC_DEVICES]; /* Bits: others that it reaches */
+} gstream_ipc_devices_t;
+
+
+static struct {
+    pthread_mutex_t        lock;
+    struct ucs_gstream_ipc *list;
+    int                    has_closer; /* A thread closes what has no users */
+    gstream_ipc_devices_t  devices[UCS_GSTREAM_TYPE_LAST];
+} gstream_ipc = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+static int gstream_ipc_is_complete(const gstream_gpu_ipc_calls_t *calls)
+{
+    return (calls->get_pci != NULL) && (calls->can_access != NULL) &&
+           (calls->get_allocation != NULL) && (calls->get_handle != NULL) &&
+           (calls->open != NULL) && (calls->close != NULL);
+}
+
+/* The runtime, if it can be used for this */
+static const gstream_gpu_t *gstream_ipc_gpu(unsigned type)
+{
+    const gstream_gpu_t *gpu;
+
+    if ((type == UCS_GSTREAM_TYPE_HOST) || (type >= UCS_GSTREAM_TYPE_LAST)) {
+        return NULL;
+    }
+    gpu = gstream_gpu_open((ucs_gstream_type_t)type, 1);
+    return ((gpu != NULL) && gstream_ipc_is_complete(&gpu->calls.ipc)) ? gpu :
+                                                                        NULL;
+}
+
+/* Where a device is: domain, bus, device and function; 0 if it is not known */
+static uint32_t gstream_ipc_name(const gstream_gpu_t *gpu, int device)
+{
+    char text[32] = "";
+    unsigned domain, bus, slot, func;
+
+    if ((gpu->calls.ipc.get_pci(text, sizeof(text), device) !=
+         GSTREAM_GPU_OK) ||
+        (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &func) != 4) ||
+        (domain > UINT16_MAX) || (bus > UINT8_MAX) || (slot > 31) ||
+        (func > 7)) {
+        return 0;
+    }
+    return (domain << 16) | (bus << 8) | (slot << 3) | func;
+}
+
+static void gstream_ipc_ask(const gstream_gpu_t *gpu,
+                            gstream_ipc_devices_t *devices)
+{
+    unsigned count = ucs_min((unsigned)gpu->num_devices,
+                             UCS_GSTREAM_IPC_DEVICES);
+    unsigned i, j;
+    int can;
+
+    for (i = 0; i < count; ++i) {
+        devices->names[i] = gstream_ipc_name(gpu, (int)i);
+        devices->reach[i] = UCS_BIT(i);
+        for (j = 0; j < count; ++j) {
+            can = 0;
+            if ((i != j) && (gpu->calls.ipc.can_access(&can, (int)i, (int)j) ==
+                             GSTREAM_GPU_OK) && can) {
+                devices->reach[i] |= UCS_BIT(j);
+            }
+        }
+    }
+    gstream_gpu_forget(gpu);
+    devices->count = count;
+}
+
+static const gstream_ipc_devices_t *
+gstream_ipc_get_devices(const gstream_gpu_t *gpu)
+{
+    gstream_ipc_devices_t *devices = &gstream_ipc.devices[gpu->type];
+
+    pthread_mutex_lock(&gstream_ipc.lock);
+    if (!devices->is_known) {
+        gstream_ipc_ask(gpu, devices);
+        devices->is_known = 1;
+    }
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    return devices;
+}
+
+unsigned ucs_gstream_ipc_reach(ucs_gstream_type_t type, int device,
+                               uint32_t *devices, unsigned max)
+{
+    const gstream_gpu_t *gpu = gstream_ipc_gpu(type);
+    unsigned count           = 0;
+    const gstream_ipc_devices_t *all;
+    unsigned i;
+
+    if (gpu == NULL) {
+        return 0;
+    }
+    all = gstream_ipc_get_devices(gpu);
+    if (device >= (int)all->count) {
+        return 0;
+    }
+    for (i = 0; (i < all->count) && (count < max); ++i) {
+        if ((all->names[i] != 0) &&
+            ((device < 0) || (all->reach[device] & UCS_BIT(i)))) {
+            devices[count++] = all->names[i];
+        }
+    }
+    return count;
+}
+
+int ucs_gstream_ipc_find(ucs_gstream_type_t type, uint32_t device)
+{
+    const gstream_gpu_t *gpu = gstream_ipc_gpu(type);
+    const gstream_ipc_devices_t *all;
+    unsigned i;
+
+    if ((gpu == NULL) || (device == 0)) {
+        return -1;
+    }
+    all = gstream_ipc_get_devices(gpu);
+    for (i = 0; i < all->count; ++i) {
+        if (all->names[i] == device) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* The handle of an allocation that has all of the memory. A result of the
+ * runtime. */
+static int gstream_ipc_get_handle(const gstream_gpu_t *gpu, uint64_t address,
+                                  size_t length, ucs_gstream_ipc_key_t *key)
+{
+    uint64_t start = 0;
+    size_t whole   = 0;
+    gstream_gpu_ipc_handle_t handle;
+    int result;
+
+    result = gpu->calls.ipc.get_allocation(&start, &whole, address);
+    if (result != GSTREAM_GPU_OK) {
+        return result;
+    }
+    if ((address - start > whole) || (length > whole - (address - start))) {
+        return GSTREAM_GPU_INVALID;
+    }
+    result = gpu->calls.ipc.get_handle(&handle, start);
+    if (result == GSTREAM_GPU_OK) {
+        memcpy(key->handle, handle.bytes, sizeof(key->handle));
+        key->offset = address - start;
+    }
+    return result;
+}
+
+void ucs_gstream_ipc_get_key(const void *address, size_t length,
+                             const ucs_gstream_memory_attr_t *attr,
+                             int is_given, ucs_gstream_ipc_key_t *key)
+{
+    const gstream_gpu_t *gpu = gstream_ipc_gpu(attr->type);
+    int result               = GSTREAM_GPU_NO_DEVICE;
+    const gstream_ipc_devices_t *all;
+    gstream_copy_stream_t stream;
+    gstream_gpu_place_t last;
+
+    memset(key, 0, sizeof(*key));
+    key->type = attr->type;
+    if ((gpu == NULL) || attr->is_managed) {
+        return;
+    }
+    all = gstream_ipc_get_devices(gpu);
+    if ((attr->device < 0) || (attr->device >= (int)all->count)) {
+        return;
+    }
+    key->device = all->names[attr->device];
+    if (!is_given || (key->device == 0) ||
+        (gstream_copy_get(gpu, attr->device, &stream) != UCS_OK)) {
+        return;
+    }
+    result = gpu->ops->enter(gpu, &stream.place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gstream_ipc_get_handle(gpu, (uintptr_t)address, length, key);
+        gpu->ops->leave(gpu, &last);
+    }
+    key->is_given = (result == GSTREAM_GPU_OK);
+    if (!key->is_given) {
+        gstream_gpu_forget(gpu);
+        ucs_debug("%s: memory %p of %zu bytes has no handle for other "
+                  "processes: %s", gpu->name, address, length,
+                  gpu->ops->result_name(gpu, result));
+    }
+}
+
+/* What is open, with one more user; NULL if it is not. The lock is held. */
+static ucs_gstream_ipc_h gstream_ipc_take(const ucs_gstream_ipc_key_t *key,
+                                          int device)
+{
+    ucs_gstream_ipc_h ipc = gstream_ipc.list;
+
+    while ((ipc != NULL) &&
+           ((ipc->type != key->type) || (ipc->device != device) ||
+            memcmp(ipc->handle, key->handle, sizeof(ipc->handle)))) {
+        ipc = ipc->next;
+    }
+    if (ipc != NULL) {
+        ++ipc->users;
+    }
+    return ipc;
+}
+
+/* Opens an allocation and lists it. The lock is held, so that no other thread
+ * opens it, too. */
+static ucs_status_t gstream_ipc_make(const gstream_gpu_t *gpu,
+                                     const ucs_gstream_ipc_key_t *key,
+                                     int device, ucs_gstream_ipc_h *ipc_p)
+{
+    ucs_gstream_ipc_h ipc = calloc(1, sizeof(*ipc));
+    gstream_gpu_ipc_handle_t handle;
+    gstream_copy_stream_t stream;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    if (ipc == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = gstream_copy_get(gpu, device, &stream);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    memcpy(handle.bytes, key->handle, sizeof(handle.bytes));
+    memcpy(ipc->handle, key->handle, sizeof(ipc->handle));
+    ipc->type   = gpu->type;
+    ipc->device = device;
+    ipc->place  = stream.place;
+    result      = gpu->ops->enter(gpu, &ipc->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.ipc.open(&ipc->address, handle,
+                                     GSTREAM_GPU_IPC_PEER);
+        gpu->ops->leave(gpu, &last);
+    }
+    status = gstream_gpu_status(gpu, result, "memory of another process "
+                                "cannot be opened");
+    if (status != UCS_OK) {
+        gstream_gpu_forget(gpu);
+        goto err;
+    }
+    ipc->users       = 1;
+    ipc->next        = gstream_ipc.list;
+    gstream_ipc.list = ipc;
+    *ipc_p           = ipc;
+    return UCS_OK;
+
+err:
+    free(ipc);
+    return status;
+}
+
+ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
+                                  ucs_gstream_ipc_h *ipc_p, void **address_p)
+{
+    const gstream_gpu_t *gpu = gstream_ipc_gpu(key->type);
+    ucs_status_t status      = UCS_OK;
+    ucs_gstream_ipc_h ipc;
+
+    if ((gpu == NULL) || !key->is_given) {
+        ucs_error("memory of another process's device: %s",
+                  (gpu == NULL) ? "its runtime cannot open it here" :
+                                  "it has no handle");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    pthread_mutex_lock(&gstream_ipc.lock);
+    ipc = gstream_ipc_take(key, device);
+    if (ipc == NULL) {
+        status = gstream_ipc_make(gpu, key, device, &ipc);
+    }
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    if (status == UCS_OK) {
+        *ipc_p     = ipc;
+        *address_p = (void*)(uintptr_t)(ipc->address + key->offset);
+    }
+    return status;
+}
+
+/* Takes one without users out of the list; NULL if there is none. The lock is
+ * held. */
+static ucs_gstream_ipc_h gstream_ipc_unlist(void)
+{
+    ucs_gstream_ipc_h *ipc_p = &gstream_ipc.list;
+    ucs_gstream_ipc_h ipc;
+
+    while ((*ipc_p != NULL) && ((*ipc_p)->users > 0)) {
+        ipc_p = &(*ipc_p)->next;
+    }
+    ipc = *ipc_p;
+    if (ipc != NULL) {
+        *ipc_p = ipc->next;
+    }
+    return ipc;
+}
+
+/* Closes all that has no users, without the lock */
+static void *gstream_ipc_closer(void *arg)
+{
+    const gstream_gpu_t *gpu;
+    ucs_gstream_ipc_h ipc;
+    gstream_gpu_place_t last;
+
+    (void)arg;
+    pthread_mutex_lock(&gstream_ipc.lock);
+    while ((ipc = gstream_ipc_unlist()) != NULL) {
+        pthread_mutex_unlock(&gstream_ipc.lock);
+        gpu = gstream_gpu_open(ipc->type, 1);
+        /* Where the device is lost the memory is gone with it */
+        if (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK) {
+            (void)gpu->calls.ipc.close(ipc->address);
+            gpu->ops->leave(gpu, &last);
+        }
+        free(ipc);
+        pthread_mutex_lock(&gstream_ipc.lock);
+    }
+    gstream_ipc.has_closer = 0;
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    return NULL;
+}
+
+void ucs_gstream_ipc_close(ucs_gstream_ipc_h ipc)
+{
+    pthread_t thread;
+
+    if (ipc == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&gstream_ipc.lock);
+    --ipc->users;
+    /* Without a thread it stays open until the next one is closed */
+    if ((ipc->users == 0) && !gstream_ipc.has_closer &&
+        (gstream_thread_start(&thread, "memory of other processes", NULL,
+                              gstream_ipc_closer, NULL) == UCS_OK)) {
+        gstream_ipc.has_closer = 1;
+        (void)pthread_detach(thread);
+    }
+    pthread_mutex_unlock(&gstream_ipc.lock);
+}
