@@ -83,7 +83,8 @@ static ucs_config_field_t ucp_st_config_table[] = {
     {"DIRECT_MAP_MIN", "64k",
      "Shortest message that lane direct copies straight to its place where\n"
      "one side has the other's buffer mapped: memory of ucp_st_mem_alloc(),\n"
-     "or of the same process. The larger value of both sides counts.",
+     "or of the same process, or memory of a GPU. The larger value of both\n"
+     "sides counts.",
      ucs_offsetof(ucp_st_config_t, direct_map_min), UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_ATTACH_MIN", "inf",

@@ -96,7 +96,8 @@ typedef struct ucp_st_lane_op_ops {
     ucs_status_t (*offer)(ucp_st_op_t *op, void *blob, size_t *length_p);
 
     /** Both sides use this lane: learn what the peer's offer() wrote. Sets
-     *  `early` and `is_exact` if they hold. */
+     *  `early` and `is_exact` if they hold, and `data` to the buffer if the
+     *  lane does without the memory in its place. */
     ucs_status_t (*bind)(ucp_st_op_t *op, const void *blob, size_t length);
 
     /** Post use number `use`, and those before it. UCS_OK also if they can only

@@ -258,12 +258,12 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_lanes_release(op, UCS_BIT(lane->id));
     op->lane = lane;
     (void)ucp_st_stage_set(op, lane); /* as it was for the lane's offer */
+    status = lane->op.bind(op, offer + 1, offer->length);
     if (ucp_st_stage_is_used(op)) {
         ++op->worker->stats.staged;
     } else {
-        ucp_st_stage_release(op);
+        ucp_st_stage_release(op); /* the lane reaches the buffer after all */
     }
-    status = lane->op.bind(op, offer + 1, offer->length);
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
     ++op->worker->stats.matches;
     ucp_st_trace_match(op);

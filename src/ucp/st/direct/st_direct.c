@@ -78,6 +78,29 @@ static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
     return UCS_OK;
 }
 
+_Static_assert((sizeof(ucp_st_direct_blob_t) + sizeof(ucp_st_direct_gpu_t)) <=
+               UCP_ST_PROTO_MAX_BLOB, "an offer fits");
+
+/* Say what there is to say of devices, behind the rest: how many bytes. Without
+ * memory it is nothing, and the pair is staged. */
+static size_t ucp_st_direct_offer_gpu(ucp_st_op_t *op, void *buffer)
+{
+    ucp_st_direct_gpu_t *gpu;
+
+    if ((op->msg_length == 0) ||
+        (op->msg_length < op->worker->config.direct_map_min)) {
+        return 0; /* it is staged, whatever the peer says */
+    }
+    gpu = malloc(sizeof(*gpu));
+    if ((gpu == NULL) || !ucp_st_direct_gpu_offer(op, gpu)) {
+        free(gpu);
+        return 0;
+    }
+    ucp_st_direct_op(op)->said = gpu;
+    memcpy(buffer, gpu, sizeof(*gpu));
+    return sizeof(*gpu);
+}
+
 static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
                                         size_t *length_p)
 {
@@ -126,17 +149,25 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     }
     op->parts[UCP_ST_LANE_DIRECT] = direct;
     memcpy(buffer, &blob, sizeof(blob));
-    *length_p = sizeof(blob);
+    *length_p = sizeof(blob) +
+                ucp_st_direct_offer_gpu(op, UCS_PTR_BYTE_OFFSET(buffer,
+                                                                sizeof(blob)));
     return UCS_OK;
 }
 
-/* Both sides come to the same answer, as they do to the next one. One that is
- * in the same process has all memory mapped. */
+/* Both sides come to the same answer, as they do to the next ones */
+static int ucp_st_direct_is_long(const ucp_st_op_t *op,
+                                 const ucp_st_direct_blob_t *blob)
+{
+    return op->msg_length >= ucs_max(op->worker->config.direct_map_min,
+                                     blob->map_min);
+}
+
+/* One that is in the same process has all memory mapped */
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
-    return (op->msg_length >= ucs_max(op->worker->config.direct_map_min,
-                                      blob->map_min)) &&
+    return ucp_st_direct_is_long(op, blob) &&
            ((ucp_st_direct_op(op)->map != NULL) || blob->is_mappable ||
             op->peer->process.is_near);
 }
@@ -149,14 +180,30 @@ static int ucp_st_direct_is_attached(const ucp_st_op_t *op,
            (ucp_st_direct_peer(op->peer)->can_attach || blob->can_attach);
 }
 
+ucs_status_t ucp_st_direct_open_other(ucp_st_direct_op_t *direct,
+                                      const ucp_st_direct_blob_t *blob)
+{
+    ucs_status_t status;
+
+    status = ucp_st_direct_map_open(&blob->file, &direct->other_map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if ((blob->offset > direct->other_map->length) ||
+        (direct->length > (direct->other_map->length - blob->offset))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    direct->other_buffer = UCS_PTR_BYTE_OFFSET(direct->other_map->address,
+                                               blob->offset);
+    return UCS_OK;
+}
+
 static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
                                               const ucp_st_direct_blob_t *blob)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     size_t least = ucs_div_round_up(direct->length, UCP_ST_DIRECT_MAX_PIECES);
-    ucs_status_t status;
 
-    direct->proto       = UCP_ST_DIRECT_MAPPED;
     direct->is_attached = !ucp_st_direct_is_mapped(op, blob);
     direct->piece       = ucs_max(ucp_st_direct_align(least),
                                   direct->is_attached ?
@@ -165,20 +212,36 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     if (op->peer->process.is_near) {
         direct->other_buffer = (uint8_t*)(uintptr_t)blob->address;
     } else if (blob->is_mappable) {
-        status = ucp_st_direct_map_open(&blob->file, &direct->other_map);
-        if (status != UCS_OK) {
-            return status;
-        }
-        if ((blob->offset > direct->other_map->length) ||
-            (direct->length > (direct->other_map->length - blob->offset))) {
-            return UCS_ERR_INVALID_PARAM;
-        }
-        direct->other_buffer = UCS_PTR_BYTE_OFFSET(direct->other_map->address,
-                                                   blob->offset);
+        return ucp_st_direct_open_other(direct, blob);
     } else if (ucp_st_direct_peer(op->peer)->can_attach &&
                ucp_st_direct_is_attached(op, blob)) {
         direct->other_address = blob->address;
     } /* else the other side copies all */
+    return UCS_OK;
+}
+
+/* Choose how the message gets over; the peer may have said nothing of devices
+ */
+static ucs_status_t ucp_st_direct_bind_proto(ucp_st_op_t *op,
+                                             const ucp_st_direct_blob_t *blob,
+                                             const void *said)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucp_st_direct_gpu_t gpu    = {.address = blob->address};
+
+    if (said != NULL) {
+        memcpy(&gpu, said, sizeof(gpu));
+    }
+    direct->proto = UCP_ST_DIRECT_MAPPED;
+    if (ucp_st_direct_is_long(op, blob) &&
+        ucp_st_direct_gpu_is_used(op, blob, &gpu)) {
+        return ucp_st_direct_gpu_bind(op, blob, &gpu);
+    }
+    if (ucp_st_direct_is_mapped(op, blob) ||
+        ucp_st_direct_is_attached(op, blob)) {
+        return ucp_st_direct_bind_mapped(op, blob);
+    }
+    direct->proto = UCP_ST_DIRECT_SLOTS;
     return UCS_OK;
 }
 
@@ -191,7 +254,8 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     ucp_st_direct_slot_t *slots;
     ucp_st_direct_blob_t blob;
 
-    if (length != sizeof(blob)) {
+    if ((length != sizeof(blob)) &&
+        (length != (sizeof(blob) + sizeof(ucp_st_direct_gpu_t)))) {
         return UCS_ERR_INVALID_PARAM;
     }
     memcpy(&blob, buffer, sizeof(blob));
@@ -218,10 +282,14 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
         direct->places = slots[0].data;
         direct->stride = sizeof(*slots);
     }
-    if ((op->msg_length > 0) && (ucp_st_direct_is_mapped(op, &blob) ||
-                                 ucp_st_direct_is_attached(op, &blob))) {
-        status = ucp_st_direct_bind_mapped(op, &blob);
+    if (op->msg_length > 0) {
+        status = ucp_st_direct_bind_proto(op, &blob, (length > sizeof(blob)) ?
+                                          UCS_PTR_BYTE_OFFSET(buffer,
+                                                              sizeof(blob)) :
+                                          NULL);
     }
+    free(direct->said);
+    direct->said       = NULL;
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
                                                      direct->piece));
     op->is_exact       = 1;
@@ -361,6 +429,8 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     }
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
+    ucs_gstream_ipc_close(direct->other_ipc);
+    free(direct->said);
     op->parts[UCP_ST_LANE_DIRECT] = NULL;
     ucs_gstream_word_put(direct->word);
     free(direct);
@@ -383,7 +453,8 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
     if (direct->proto == UCP_ST_DIRECT_MAPPED) {
-        return direct->is_attached ? "attached" : "mapped";
+        return direct->is_device   ? "device" :
+               direct->is_attached ? "attached" : "mapped";
     }
     if (direct->piece <= UCP_ST_DIRECT_INLINE) {
         return "inline";

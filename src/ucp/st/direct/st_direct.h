@@ -22,6 +22,14 @@
  * Attached. The same from UCX_ST_DIRECT_ATTACH_MIN on, where the kernel copies
  * between the two processes. Such a copy can fail.
  *
+ * Device. The same where a buffer is in memory of a device that one side
+ * reaches; a stream of that side's runtime copies (st_direct_gpu.c). Pieces are
+ * claimed and counted by threads of the host. Kernels that move data without
+ * them would be one more mover of a pair: its words `begun`, `claim` and
+ * `count` would have to lie where devices reach them, and its start and its
+ * wait be commands of the stream (ucp_st_direct_start_cmds()) in place of a
+ * call for the service thread.
+ *
  * Uses are moved by the start, where they go through slots and as far as it can
  * go at once; by any wait of the same stream; by a host call that asks; and by
  * the service thread, which a peer notifies before it sleeps, if this side has
@@ -55,8 +63,8 @@ typedef enum {
  * The open uses of a stream, whatever queues of the worker they went through.
  * The lock protects these, and what the operations say that were last started
  * on the stream: streams, the service thread and host calls hold it while they
- * copy some pieces, or half a mebibyte, of each open use, and take no other
- * lock meanwhile.
+ * copy some pieces, or half a mebibyte, of each open use, or one piece by a
+ * device, and take no other lock meanwhile than those of a device's runtime.
  */
 typedef struct ucp_st_direct_stream {
     ucp_st_worker_h      worker;   /* read-only */
@@ -129,6 +137,12 @@ typedef struct ucp_st_direct_op {
                                         mapped here; read-only */
     uint64_t              other_address; /* ... in its process, if it is
                                         attached to; else 0; read-only */
+    ucp_st_direct_gpu_t   *said;     /* what was offered, or NULL; worker's
+                                        lock */
+    ucs_gstream_memory_attr_t copier; /* device: its stream copies; read-only */
+    ucs_gstream_ipc_h     other_ipc; /* of `other_buffer`, or NULL; worker's
+                                        lock */
+    uint8_t               is_device; /* a buffer is in a device; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
                                         their count */
@@ -284,6 +298,32 @@ void ucp_st_direct_copy(const ucp_st_direct_op_t *direct, void *dst,
 /** Non-zero if the memory of a process can be read and written: `probe` is
  *  where it has this number. */
 int ucp_st_direct_attach_probe(uint32_t pid, uint64_t probe, uint64_t uuid);
+
+/** Map the other side's buffer, which lies in a file, and set `other_buffer`.
+ *  UCS_ERR_UNREACHABLE, UCS_ERR_INVALID_PARAM. */
+ucs_status_t ucp_st_direct_open_other(ucp_st_direct_op_t *direct,
+                                      const ucp_st_direct_blob_t *blob);
+
+/** Fill in what an offer says of devices; 0 if that is nothing. This and the
+ *  next two are called with the worker's lock. */
+int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu);
+
+/** Non-zero if a buffer is in a device, and a side reaches both. Both sides
+ *  come to the same answer. */
+int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
+                              const ucp_st_direct_blob_t *blob,
+                              const ucp_st_direct_gpu_t *other);
+
+/** Move such a pair without staging: learn what the peer's offer says of the
+ *  buffers. Why the peer's cannot be opened is logged. */
+ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
+                                    const ucp_st_direct_blob_t *blob,
+                                    const ucp_st_direct_gpu_t *other);
+
+/** Copy between its buffers. UCS_OK; UCS_ERR_CONNECTION_RESET if the peer's
+ *  process has ended; what ucs_gstream_memory_copy_by() returns. */
+ucs_status_t ucp_st_direct_gpu_copy(const ucp_st_direct_op_t *direct,
+                                    size_t offset, size_t length);
 
 /** Copy between the buffer and the attached one. UCS_OK;
  *  UCS_ERR_CONNECTION_RESET if that process has ended; UCS_ERR_IO_ERROR. */

@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-/* Pieces of a use that are copied before the mover goes on to the next one */
+/* Pieces of a use that are copied before the mover goes on to the next one; by
+ * a device one, which is long */
 #define UCP_ST_DIRECT_MOVE_MAX 4
 
 /* A claim: the use, whether nothing may be claimed any more, and the range of
@@ -183,9 +184,10 @@ static uint32_t ucp_st_direct_claim(const ucp_st_direct_op_t *direct,
         }
         /* Half of what is left, so that both sides end at about the same time,
          * and each has the same part of the buffers as for the last use, whose
-         * lines are in its cache. What the kernel copies may fail: one. */
+         * lines are in its cache. What the kernel or a device copies may fail:
+         * one. */
         half  = (claim.high - claim.low) / 2;
-        count = (direct->other_buffer == NULL) ?
+        count = ((direct->other_buffer == NULL) || direct->is_device) ?
                 1 : ucs_max(1, ucs_min(half, most));
         if (direct->dir == UCP_ST_DIR_SEND) {
             claim.high -= count;
@@ -226,7 +228,9 @@ static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
     }
     offset = index * direct->piece;
     length = ucs_min(count * direct->piece, direct->length - offset);
-    if (direct->other_buffer == NULL) {
+    if (direct->is_device) {
+        status = ucp_st_direct_gpu_copy(direct, offset, length);
+    } else if (direct->other_buffer == NULL) {
         status = ucp_st_direct_attach_copy(direct, offset, length);
     } else if (direct->dir == UCP_ST_DIR_SEND) {
         ucp_st_direct_copy(direct, direct->other_buffer + offset,
@@ -324,7 +328,7 @@ static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
                 copied = ucp_st_direct_copy_mapped(direct);
                 moved += copied;
             } while ((copied > 0) && (moved < UCP_ST_DIRECT_MOVE_MAX) &&
-                     !direct->halted);
+                     !direct->is_device && !direct->halted);
         }
         direct->has_news    = (moved > 0);
         direct->is_proxied |= (mover == UCP_ST_DIRECT_PROXY) && (moved > 0);

@@ -7,6 +7,7 @@
 #define UCP_ST_DIRECT_PROTO_H_
 
 #include <ucs_gstream.h>
+#include <ucs_gstream_ipc.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -41,7 +42,11 @@ typedef struct ucp_st_direct_address {
     uint64_t             probe;  /**< Where its uuid is, in its process */
 } __attribute__((packed)) ucp_st_direct_address_t;
 
-/** What one side offers. */
+/** Devices that an offer has room for; memory of others is staged. */
+#define UCP_ST_DIRECT_MAX_DEVICES 13
+
+/** What one side offers; a @ref ucp_st_direct_gpu_t follows where the process
+ *  has a runtime of GPUs. */
 typedef struct ucp_st_direct_blob {
     uint64_t             pair;        /**< Receive: where it is, from the
                                            segment's begin */
@@ -56,6 +61,17 @@ typedef struct ucp_st_direct_blob {
     uint64_t             attach_min;  /**< ... that is attached to */
     ucp_st_direct_file_t file;
 } __attribute__((packed)) ucp_st_direct_blob_t;
+
+/** What it says of devices. */
+typedef struct ucp_st_direct_gpu {
+    uint64_t              address; /**< Of the user's buffer in its process */
+    ucs_gstream_ipc_key_t key;     /**< Of the buffer, if it is in a device */
+    uint8_t               num_reached[UCS_GSTREAM_TYPE_LAST]; /**< By type */
+    uint8_t               reserved;
+    uint32_t              reached[UCP_ST_DIRECT_MAX_DEVICES]; /**< Devices whose
+                                   memory this side can copy from and to its
+                                   buffer: those of HIP, then of CUDA */
+} ucp_st_direct_gpu_t;
 
 /** Slots of a pair: uses, or pieces of one, that can be under way. One side
  *  copies in while the other one copies out. A power of 2. */
@@ -118,6 +134,8 @@ typedef struct ucp_st_direct_segment {
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
 _Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
+_Static_assert(sizeof(ucs_gstream_ipc_key_t) == 80, "wire format");
+_Static_assert(sizeof(ucp_st_direct_gpu_t) == 144, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_gpu.c - the direct lane: buffers in memory of devices.
+ *
+ * A pair of which one buffer at least is in a device, and one side at least
+ * reaches both of them, is moved as a mapped one (st_direct_move.c). A side
+ * reaches the other's buffer
+ *
+ * - in its own process;
+ * - in another one, if it is in a device that the runtime opens here, by its
+ *   handle, or in a file of memory that this process maps.
+ *
+ * A device of the own buffer makes the copies, and so it must reach the other's
+ * device. Where the own buffer is the host's, the other's device does. Each
+ * side says in its offer all that this depends on, so that both come to the
+ * same answer. Other pairs are staged: what both sides offered is the memory in
+ * place of the buffers, and it is moved as any of the host.
+ *
+ * A copy is made by an internal stream on which nothing ever waits, and the
+ * thread that moves the piece waits for it. What the order of memory rests on:
+ *
+ * - A side has begun a use once its stream has stored that, behind all that the
+ *   stream did before, for the whole system (gstream_gpu.c). The thread has
+ *   seen both stores before it gives the copy to the internal stream.
+ * - The thread counts a piece when that stream is idle: then a copy's stores
+ *   are done, also those to a device that another process owns. The streams'
+ *   words are stored after that, and a stream acquires behind its wait, or its
+ *   next kernel does where it begins.
+ *
+ * That holds for what the runtimes say of streams and events of one device, and
+ * of several that reach each other. It never ran on a GPU.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "direct/st_direct.h"
+#include "core/st_log.h"
+#include "core/st_op.h"
+#include "core/st_stage.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A piece: each is a copy that a thread waits for */
+#define UCP_ST_DIRECT_PIECE_GPU (4ul << 20)
+
+/* Where the devices of a runtime are in what is reached */
+static unsigned ucp_st_direct_gpu_first(const ucp_st_direct_gpu_t *gpu,
+                                        unsigned type)
+{
+    return (type == UCS_GSTREAM_TYPE_HIP) ?
+           0 : gpu->num_reached[UCS_GSTREAM_TYPE_HIP];
+}
+
+/* Add devices of a runtime, in the order of types */
+static void ucp_st_direct_gpu_add(ucp_st_direct_gpu_t *gpu,
+                                  ucs_gstream_type_t type, int device)
+{
+    unsigned first = ucp_st_direct_gpu_first(gpu, type);
+
+    gpu->num_reached[type] =
+            ucs_gstream_ipc_reach(type, device, &gpu->reached[first],
+                                  UCP_ST_DIRECT_MAX_DEVICES - first);
+}
+
+/* The buffer itself is in a device, in one piece, and a lane can do without
+ * staging it */
+static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
+{
+    return ucp_st_stage_is_used(op) && (op->blocks.width == 0) &&
+           ucp_st_stage_is_device(&op->memory);
+}
+
+int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
+{
+    int is_near = op->peer->process.is_near;
+
+    memset(gpu, 0, sizeof(*gpu));
+    gpu->address = (uintptr_t)op->data;
+    if (ucp_st_direct_gpu_is_mine(op)) {
+        gpu->address = (uintptr_t)op->buffer;
+        ucs_gstream_ipc_get_key(op->buffer, op->msg_length, &op->memory,
+                                !is_near, &gpu->key);
+        ucp_st_direct_gpu_add(gpu, op->memory.type, op->memory.device);
+        return 1;
+    }
+    ucp_st_direct_gpu_add(gpu, UCS_GSTREAM_TYPE_HIP, -1);
+    ucp_st_direct_gpu_add(gpu, UCS_GSTREAM_TYPE_CUDA, -1);
+    return (gpu->num_reached[UCS_GSTREAM_TYPE_HIP] +
+            gpu->num_reached[UCS_GSTREAM_TYPE_CUDA]) > 0;
+}
+
+/* One side copies between the buffers of both */
+static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
+                                     const ucp_st_direct_gpu_t *other,
+                                     int other_is_mappable, int is_near)
+{
+    unsigned type = other->key.type;
+    unsigned i, end;
+
+    if (type == UCS_GSTREAM_TYPE_HOST) {
+        return is_near || other_is_mappable;
+    }
+    if ((type >= UCS_GSTREAM_TYPE_LAST) ||
+        ((own->key.type != UCS_GSTREAM_TYPE_HOST) && (own->key.type != type)) ||
+        (!is_near && !other->key.is_given)) {
+        return 0;
+    }
+    i   = ucp_st_direct_gpu_first(own, type);
+    end = ucs_min(i + own->num_reached[type], UCP_ST_DIRECT_MAX_DEVICES);
+    while ((i < end) && (own->reached[i] != other->key.device)) {
+        ++i;
+    }
+    return i < end;
+}
+
+/* What this side has said */
+static const ucp_st_direct_gpu_t *
+ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct)
+{
+    static const ucp_st_direct_gpu_t nothing = {.address = 0};
+
+    return (direct->said == NULL) ? &nothing : direct->said;
+}
+
+int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
+                              const ucp_st_direct_blob_t *blob,
+                              const ucp_st_direct_gpu_t *other)
+{
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    int is_near                    = op->peer->process.is_near;
+
+    return ((own->key.type != UCS_GSTREAM_TYPE_HOST) ||
+            (other->key.type != UCS_GSTREAM_TYPE_HOST)) &&
+           (ucp_st_direct_gpu_reaches(own, other, blob->is_mappable, is_near) ||
+            ucp_st_direct_gpu_reaches(other, own, direct->map != NULL,
+                                      is_near));
+}
+
+ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
+                                    const ucp_st_direct_blob_t *blob,
+                                    const ucp_st_direct_gpu_t *other)
+{
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    size_t least    = ucs_div_round_up(direct->length,
+                                       UCP_ST_DIRECT_MAX_PIECES);
+    int is_near     = op->peer->process.is_near;
+    void *address;
+    ucs_status_t status;
+
+    if (own->key.type != UCS_GSTREAM_TYPE_HOST) {
+        op->data       = op->buffer; /* it is not staged */
+        direct->buffer = op->buffer;
+    }
+    direct->is_device = 1;
+    direct->piece     = ucs_max(ucs_align_up(least, 64),
+                                UCP_ST_DIRECT_PIECE_GPU);
+    direct->copier    = op->memory;
+    if (!ucp_st_direct_gpu_reaches(own, other, blob->is_mappable, is_near)) {
+        return UCS_OK; /* the other side copies all */
+    }
+    if (own->key.type == UCS_GSTREAM_TYPE_HOST) {
+        direct->copier.type   = other->key.type;
+        direct->copier.device = ucs_gstream_ipc_find(direct->copier.type,
+                                                     other->key.device);
+    }
+    if (is_near) {
+        direct->other_buffer = (uint8_t*)(uintptr_t)other->address;
+        return UCS_OK;
+    }
+    if (other->key.type == UCS_GSTREAM_TYPE_HOST) {
+        return ucp_st_direct_open_other(direct, blob);
+    }
+    status = ucs_gstream_ipc_open(&other->key, direct->copier.device,
+                                  &direct->other_ipc, &address);
+    if (status != UCS_OK) {
+        ucs_error("operation %p: process %u's buffer in a device is not "
+                  "reached; with UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' "
+                  "stages such buffers", op, op->peer->process.pid);
+        return status;
+    }
+    direct->other_buffer = address;
+    return UCS_OK;
+}
+
+/* The memory of a process that has ended may stay as long as it is open here:
+ * that is no success */
+ucs_status_t ucp_st_direct_gpu_copy(const ucp_st_direct_op_t *direct,
+                                    size_t offset, size_t length)
+{
+    const ucp_st_process_t *process = &direct->op->peer->process;
+    uint8_t *mine                   = direct->buffer + offset;
+    uint8_t *other                  = direct->other_buffer + offset;
+    int is_send                     = (direct->dir == UCP_ST_DIR_SEND);
+
+    if (!process->is_near && ucp_st_process_has_ended(process)) {
+        return UCS_ERR_CONNECTION_RESET;
+    }
+    return ucs_gstream_memory_copy_by(&direct->copier, is_send ? other : mine,
+                                      is_send ? mine : other, length);
+}

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_gpu_ipc.c - lane direct between buffers in memory of devices, with
+ * the stand-ins for the runtimes: nothing is staged where one side reaches both
+ * buffers, in one process or in two.
+ *
+ * Each case runs in a process of its own, as a stand-in reads its settings
+ * once; that one starts the second one.
+ */
+#include "st_cunit.h"
+#include "st_far.h"
+#include "st_pair.h"
+#include "st_stream.h"
+
+#include "standin_control.h"
+
+#include <ucs_gstream_memory.h>
+
+#include "core/st_lane.h"
+#include "core/st_op.h"
+#include "core/st_stage.h"
+#include "direct/st_direct.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Two pieces, the last one short; not at the begin of the allocation; and one
+ * that is too short to be mapped */
+#define LENGTH  ((5ul << 20) + 100)
+#define SKIP    4096
+#define SHORT   1000
+#define USES    3
+#define ROUNDS  3
+
+/* Where a buffer is: the number of a device, or one of these */
+#define ON_HOST   (-1)
+#define ON_SHARED (-2) /* memory of ucp_st_mem_alloc() */
+
+/** What happens; the process that the case starts is the first one. */
+typedef enum {
+    MODE_NEAR, /* both sides are in it */
+    MODE_FAR,  /* the other side is in a second one */
+    MODE_DIES, /* ... which is killed when it has matched */
+    MODE_GONE  /* ... and frees its memory before that is opened */
+} task_mode_t;
+
+/** What the processes of a case are told. */
+typedef struct {
+    int is_second;
+    int mode;
+    int is_hip;
+    int places[2];   /* of the first side's buffer, and the second's */
+    int is_send;     /* the first side sends */
+    int is_staged;
+    int second_has;  /* devices that the second process has; 0: the same */
+    unsigned length;
+} task_t;
+
+/** A buffer. */
+typedef struct {
+    int     place;
+    uint8_t *start;
+    uint8_t *buffer;
+} place_t;
+
+static task_t task;
+static void *runtime;
+static uint8_t host_bytes[LENGTH];
+
+/* The library finds a runtime that the process has loaded already */
+static void load(void)
+{
+    const char *dir = task.is_hip ? getenv("ST_HIP_DIR") : NULL;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", (dir != NULL) ? dir : STANDIN_DIR,
+             task.is_hip ? "libamdhip64.so" : "libcuda.so.1");
+    runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    CU_ASSERT_PTR_NOT_NULL_FATAL(runtime);
+}
+
+static void *func(const char *hip, const char *cuda)
+{
+    void *found = dlsym(runtime, task.is_hip ? hip : cuda);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
+    return found;
+}
+
+/* Make a device the caller's current one */
+static void set_device(int device)
+{
+    int (*init)(unsigned flags);
+    int (*set_hip)(int device);
+    int (*retain)(void **context, int device);
+    int (*set)(void *context);
+    void *context;
+
+    if (task.is_hip) {
+        *(void**)&set_hip = func("hipSetDevice", NULL);
+        CU_ASSERT_EQUAL(set_hip(device), 0);
+    } else {
+        *(void**)&init   = func(NULL, "cuInit");
+        *(void**)&retain = func(NULL, "cuDevicePrimaryCtxRetain");
+        *(void**)&set    = func(NULL, "cuCtxSetCurrent");
+        CU_ASSERT_EQUAL(init(0), 0);
+        CU_ASSERT_EQUAL(retain(&context, device), 0);
+        CU_ASSERT_EQUAL(set(context), 0);
+    }
+}
+
+static void place_get(place_t *place, int where)
+{
+    int (*get)(uint8_t **address, size_t size);
+
+    place->place = where;
+    if (where == ON_HOST) {
+        place->start = malloc(LENGTH + SKIP);
+    } else if (where == ON_SHARED) {
+        CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(LENGTH + SKIP,
+                                               (void**)&place->start), UCS_OK);
+    } else {
+        *(void**)&get = func("hipMalloc", "cuMemAlloc_v2");
+        set_device(where);
+        CU_ASSERT_EQUAL_FATAL(get(&place->start, LENGTH + SKIP), 0);
+        set_device(0);
+    }
+    place->buffer = place->start + SKIP;
+}
+
+static void place_put(place_t *place)
+{
+    int (*put)(uint8_t *address);
+
+    if (place->place == ON_HOST) {
+        free(place->start);
+    } else if (place->place == ON_SHARED) {
+        CU_ASSERT_EQUAL(ucp_st_mem_free(place->start), UCS_OK);
+    } else {
+        *(void**)&put = func("hipFree", "cuMemFree_v2");
+        CU_ASSERT_EQUAL(put(place->start), 0);
+    }
+}
+
+static void place_fill(place_t *place, uint64_t seed)
+{
+    st_fill(host_bytes, task.length, seed);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(place->buffer, host_bytes,
+                                            task.length), UCS_OK);
+}
+
+static int place_check(place_t *place, uint64_t seed)
+{
+    memset(host_bytes, 0, task.length);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, place->buffer,
+                                            task.length), UCS_OK);
+    return st_check(host_bytes, task.length, seed);
+}
+
+static standin_counts_t counts(void)
+{
+    void (*get)(standin_counts_t *counts);
+    standin_counts_t all;
+
+    *(void**)&get = dlsym(runtime, "standin_counts");
+    get(&all);
+    return all;
+}
+
+/* A message is staged where the buffer is in a device, unless the pair is moved
+ * without */
+static unsigned num_staged(int place, unsigned ops)
+{
+    return (task.is_staged && (place >= 0)) ? ops : 0;
+}
+
+static ucp_st_op_h make_op(st_side_t *side, place_t *place, int is_send)
+{
+    return (is_send ? st_send : st_recv)(side, place->buffer, task.length, 1);
+}
+
+static void check_op(ucp_st_op_h op)
+{
+    CU_ASSERT_EQUAL(!strcmp(op->lane->op.protocol(op), "device"),
+                    !task.is_staged);
+    CU_ASSERT_EQUAL(op->stage != NULL,
+                    task.is_staged && ucp_st_stage_is_device(&op->memory));
+}
+
+/* Both sides are in this process */
+static void run_near(void)
+{
+    int is_send = task.is_send;
+    st_pair_t pair;
+    place_t places[2];
+    ucp_st_op_h ops[2];
+    uint64_t k;
+    int i;
+
+    CU_ASSERT_TRUE_FATAL(st_pair_init(&pair));
+    for (i = 0; i < 2; ++i) {
+        place_get(&places[i], task.places[i]);
+        ops[i] = make_op(&pair.side[i], &places[i], (i == 0) == is_send);
+    }
+    st_match_ok(ops[0], ops[1]);
+    check_op(ops[0]);
+    check_op(ops[1]);
+    for (k = 0; k < USES; ++k) {
+        place_fill(&places[is_send ? 0 : 1], k);
+        for (i = 0; i < 2; ++i) {
+            st_use(&pair.side[i], ops[i]);
+        }
+        st_pair_sync(&pair);
+        CU_ASSERT_TRUE(place_check(&places[is_send ? 1 : 0], k));
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(st_stats(&pair.side[i]).staged,
+                        num_staged(task.places[i], 1));
+    }
+    CU_ASSERT_EQUAL(counts().opens, 0);
+    st_free2(ops[0], ops[1]);
+    st_pair_cleanup(&pair);
+    for (i = 0; i < 2; ++i) {
+        place_put(&places[i]);
+    }
+}
+
+/** This process's side of two. */
+typedef struct {
+    st_far_t  far;
+    st_side_t side;
+    int       where;
+    int       is_send;
+} life_t;
+
+static void life_init(life_t *life)
+{
+    uint8_t address[ST_FAR_ADDRESS];
+    size_t length;
+
+    life->where   = task.places[task.is_second];
+    life->is_send = (task.is_send != task.is_second);
+    CU_ASSERT_TRUE_FATAL(st_side_init(&life->side));
+    CU_ASSERT_EQUAL(st_far_tell(&life->far, life->side.worker), UCS_OK);
+    length = st_far_hear(&life->far, address);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
+                                             &life->side.peer), UCS_OK);
+}
+
+/* This side opens the other one's memory: it is in a device that this process
+ * has, and which its own one reaches */
+static int opens(const life_t *life)
+{
+    int other = task.places[!task.is_second];
+
+    return !task.is_staged && (other >= 0) &&
+           (!task.is_second || (task.second_has == 0) ||
+            (other < task.second_has));
+}
+
+/* Until both sides have given up the operations, which needs calls of both, and
+ * what was open is closed */
+static void await_closed(life_t *life)
+{
+    standin_counts_t all;
+
+    do {
+        (void)ucp_st_worker_progress(life->side.worker);
+        (void)sched_yield();
+        all = counts();
+    } while ((st_stats(&life->side).freed > 0) || (all.closes != all.opens));
+}
+
+/* Memory is given back between operations, and what comes next is likely to
+ * have the same address */
+static void run_round(life_t *life, unsigned round)
+{
+    unsigned before = counts().opens;
+    place_t place;
+    ucp_st_op_h ops[2];
+    uint64_t k;
+
+    place_get(&place, life->where);
+    ops[0] = make_op(&life->side, &place, life->is_send);
+    ops[1] = make_op(&life->side, &place, life->is_send);
+    CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, NULL), UCS_OK);
+    check_op(ops[0]);
+    /* Once for both operations */
+    CU_ASSERT_EQUAL(counts().opens - before, (unsigned)opens(life));
+    for (k = 0; k < USES; ++k) {
+        if (life->is_send) {
+            place_fill(&place, (round * USES) + k);
+        }
+        st_use(&life->side, ops[k % 2]);
+        st_sync(&life->side);
+        CU_ASSERT_TRUE(place_check(&place, (round * USES) + k));
+        CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    }
+    st_free(ops[0]);
+    st_free(ops[1]);
+    await_closed(life);
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    place_put(&place);
+}
+
+static void run_far(life_t *life)
+{
+    unsigned i;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        run_round(life, i);
+    }
+    CU_ASSERT_EQUAL(st_stats(&life->side).staged,
+                    num_staged(life->where, 2 * ROUNDS));
+    CU_ASSERT_EQUAL(counts().opens, ROUNDS * opens(life));
+    st_side_cleanup(&life->side);
+}
+
+/* The second process is killed while its memory is open here */
+static void run_dies(life_t *life)
+{
+    ucs_status_t status;
+    place_t place;
+    ucp_st_op_h op;
+
+    place_get(&place, life->where);
+    op = make_op(&life->side, &place, life->is_send);
+    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
+    check_op(op);
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    if (task.is_second) {
+        for (;;) {
+            pause();
+        }
+    }
+    st_far_kill(&life->far);
+    st_use(&life->side, op);
+    status = ucp_st_queue_wait(life->side.queue, NULL);
+    CU_ASSERT_TRUE(st_far_is_death(status));
+    CU_ASSERT_EQUAL(counts().opens, 1);
+    st_free(op);
+    await_closed(life);
+    st_side_cleanup(&life->side);
+    place_put(&place);
+}
+
+
+/* Memory is gone before it is opened: the operation fails, and the second
+ * process hears of it */
+static void run_gone(life_t *life)
+{
+    ucp_st_op_attr_t attr;
+    place_t place;
+    ucp_st_op_h op;
+
+    place_get(&place, life->where);
+    op = make_op(&life->side, &place, life->is_send);
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
+    if (task.is_second) {
+        while (op->offered == 0) { /* which the first one does not answer yet */
+            (void)ucp_st_worker_progress(life->side.worker);
+            (void)sched_yield();
+        }
+        place_put(&place);
+    }
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    do {
+        (void)ucp_st_worker_progress(life->side.worker);
+        (void)sched_yield();
+        CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    } while (attr.status == UCS_OK);
+    CU_ASSERT_EQUAL(attr.status, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(counts().opens, task.is_second);
+    st_free(op);
+    await_closed(life);
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    st_side_cleanup(&life->side);
+    if (!task.is_second) {
+        place_put(&place);
+    }
+}
+
+static void task_write(char *text, size_t size)
+{
+    snprintf(text, size, "%d %d %d %d %d %d %d %d %u", task.is_second,
+             task.mode, task.is_hip, task.places[0], task.places[1],
+             task.is_send, task.is_staged, task.second_has, task.length);
+}
+
+static void second_start(st_far_t *far)
+{
+    char *before = NULL;
+    char text[128], devices[16];
+
+    task.is_second = 1;
+    task_write(text, sizeof(text));
+    if (task.second_has > 0) {
+        snprintf(devices, sizeof(devices), "%d", task.second_has);
+        before = st_env_set("STANDIN_DEVICES", devices);
+    }
+    st_far_start(far, text);
+    if (task.second_has > 0) {
+        st_env_restore("STANDIN_DEVICES", before);
+    }
+    task.is_second = 0;
+}
+
+/* In a process that a case, or another such process, has started */
+static void run_process(void)
+{
+    life_t life = {.where = 0};
+
+    CU_ASSERT_EQUAL_FATAL(
+            sscanf(st_far_task(&life.far), "%d %d %d %d %d %d %d %d %u",
+                   &task.is_second, &task.mode, &task.is_hip, &task.places[0],
+                   &task.places[1], &task.is_send, &task.is_staged,
+                   &task.second_has, &task.length), 9);
+    if (!task.is_second && (task.mode != MODE_NEAR)) {
+        second_start(&life.far);
+    }
+    load();
+    set_device(0);
+    if (task.mode == MODE_NEAR) {
+        run_near();
+        return;
+    }
+    life_init(&life);
+    if (task.mode == MODE_DIES) {
+        run_dies(&life);
+        return;
+    }
+    if (task.mode == MODE_GONE) {
+        run_gone(&life);
+    } else {
+        run_far(&life);
+    }
+    if (!task.is_second) {
+        st_far_end(&life.far);
+    }
+}
+
+/* `stream` NULL: those of the host */
+static void run_case(task_t to_do, const char *stream)
+{
+    char *before[] = {
+        st_env_set("ST_TEST_STREAM", stream),
+        st_env_set("ST_LANE", "direct"),
+        st_env_set("UCX_ST_LANES", "direct"),
+        st_env_set("UCX_MM_ERROR_HANDLING", "y"),
+        st_env_set("UCX_TLS", "posix,self")
+    };
+    static const char *const names[] = {
+        "ST_TEST_STREAM", "ST_LANE", "UCX_ST_LANES", "UCX_MM_ERROR_HANDLING",
+        "UCX_TLS"
+    };
+    char text[128];
+    st_far_t far;
+    unsigned i;
+
+    task = to_do;
+    if (task.length == 0) {
+        task.length = LENGTH;
+    }
+    task_write(text, sizeof(text));
+    st_far_start(&far, text);
+    st_far_end(&far);
+    close(far.fd);
+    for (i = 0; i < (sizeof(names) / sizeof(names[0])); ++i) {
+        st_env_restore(names[i], before[i]);
+    }
+}
+
+/* On both runtimes; where the sides differ in each direction */
+static void run_both(task_t to_do)
+{
+    int is_same = (to_do.places[0] == to_do.places[1]);
+    int i;
+
+    for (i = 0; i < (is_same ? 2 : 4); ++i) {
+        to_do.is_hip  = i & 1;
+        to_do.is_send = (i & 2) ? !to_do.is_hip : to_do.is_hip;
+        run_case(to_do, to_do.is_hip ? "hip" : "cuda");
+    }
+}
+
+#define CASE(_name, ...) \
+    ST_CASE_CALL(_name, run_both((task_t){__VA_ARGS__}))
+
+/* In one process a pointer is enough */
+CASE(near, .mode = MODE_NEAR, .places = {0, 0})
+CASE(near_peers, .mode = MODE_NEAR, .places = {0, 1})
+CASE(near_host, .mode = MODE_NEAR, .places = {0, ON_HOST})
+CASE(near_short, .mode = MODE_NEAR, .places = {0, 0}, .length = SHORT,
+     .is_staged = 1)
+
+/* Both sides open the other one's memory, and copy */
+CASE(far, .mode = MODE_FAR, .places = {0, 0})
+CASE(far_peers, .mode = MODE_FAR, .places = {0, 1})
+CASE(far_short, .mode = MODE_FAR, .places = {0, 0}, .length = SHORT,
+     .is_staged = 1)
+
+/* One side copies: memory of the host is not reached from elsewhere, unless it
+ * is shared */
+CASE(far_host, .mode = MODE_FAR, .places = {0, ON_HOST})
+CASE(far_shared, .mode = MODE_FAR, .places = {0, ON_SHARED})
+
+/* The second process does not have the device of the first one's buffer */
+CASE(far_unseen, .mode = MODE_FAR, .places = {1, 0}, .second_has = 1)
+
+/* Neither reaches the other's */
+static void run_no_peers(void)
+{
+    char *before = st_env_set("STANDIN_PEER", "0");
+
+    run_both((task_t){.mode = MODE_NEAR, .places = {0, 1}, .is_staged = 1});
+    run_both((task_t){.mode = MODE_FAR, .places = {0, 1}, .is_staged = 1});
+    run_both((task_t){.mode = MODE_FAR, .places = {0, 0}});
+    st_env_restore("STANDIN_PEER", before);
+}
+
+ST_CASE_CALL(no_peers, run_no_peers())
+
+/* Streams of the host move such pairs themselves */
+ST_CASE_CALL(on_host, run_case((task_t){.mode = MODE_FAR, .places = {0, 0}},
+                               NULL))
+ST_CASE_CALL(on_host_near, run_case((task_t){.mode = MODE_NEAR,
+                                             .places = {0, ON_HOST}}, NULL))
+
+CASE(dies, .mode = MODE_DIES, .places = {0, 0})
+CASE(gone, .mode = MODE_GONE, .places = {0, 0})
+
+int main(int argc, char **argv)
+{
+    st_far_t far;
+
+    if (st_far_task(&far) != NULL) {
+        return st_cunit_alone("st_gpu_ipc_other", run_process, argc, argv);
+    }
+    return st_cunit_main("st_gpu_ipc", argc, argv);
+}
