@@ -5,8 +5,10 @@
  *
  * A device's memory is copied by a stream of our own on that device. It is
  * apart from the default stream, so that it waits for no stream of the
- * application, and nothing but such copies is ever in it. The streams stay for
- * the life of the process.
+ * application, and nothing but such copies is ever in it. Its priority is the
+ * greatest: streams of other priorities, which may be parked in waits, are then
+ * less likely to share its hardware queue. The streams stay for the life of the
+ * process.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -39,6 +41,8 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
                              gstream_copy_stream_t *stream)
 {
     gstream_gpu_place_t place = {.device = device};
+    int greatest              = 0;
+    int least                 = 0;
     gstream_gpu_place_t last;
     int result;
 
@@ -47,8 +51,9 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
         result = gpu->ops->enter(gpu, &stream->place, &last);
     }
     if (result == GSTREAM_GPU_OK) {
+        (void)gpu->calls.get_range(&least, &greatest);
         result = gpu->calls.create(&stream->native, GSTREAM_GPU_NON_BLOCKING,
-                                   0);
+                                   greatest);
         gpu->ops->leave(gpu, &last);
     }
     return result;
