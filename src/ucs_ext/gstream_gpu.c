@@ -672,6 +672,22 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
     return result;
 }
 
+/* Why the first call of several failed. A stream that can still be asked is not
+ * lost: it is the arguments that were refused. */
+static ucs_status_t gstream_gpu_refusal(gstream_gpu_stream_t *stream,
+                                        ucs_status_t status)
+{
+    int result;
+
+    if (status != UCS_ERR_IO_ERROR) {
+        return status;
+    }
+    result = stream->gpu->calls.query(stream->native);
+    return ((result == GSTREAM_GPU_OK) || (result == GSTREAM_GPU_NOT_READY)) ?
+                   UCS_ERR_INVALID_PARAM :
+                   UCS_ERR_IO_ERROR;
+}
+
 /* Enqueues all steps. If a call of the runtime fails behind others the stream
  * has run, or will run, a part: it takes no more. */
 static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
@@ -699,7 +715,8 @@ static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
     for (; i < num_steps; ++i) {
         free(stream->steps[i].func);
     }
-    return stream->failed ? UCS_ERR_IO_ERROR : status;
+    return stream->failed ? UCS_ERR_IO_ERROR :
+                            gstream_gpu_refusal(stream, status);
 }
 
 static ucs_status_t gstream_gpu_enqueue_locked(gstream_gpu_stream_t *stream,

@@ -186,9 +186,9 @@ int ucs_gstream_ipc_find(ucs_gstream_type_t type, uint32_t device)
 static int gstream_ipc_get_handle(const gstream_gpu_t *gpu, uint64_t address,
                                   size_t length, ucs_gstream_ipc_key_t *key)
 {
-    uint64_t start = 0;
-    size_t whole   = 0;
-    gstream_gpu_ipc_handle_t handle;
+    uint64_t start                  = 0;
+    size_t whole                    = 0;
+    gstream_gpu_ipc_handle_t handle = {{0}};
     int result;
 
     result = gpu->calls.ipc.get_allocation(&start, &whole, address);

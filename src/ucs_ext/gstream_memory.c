@@ -307,8 +307,10 @@ void ucs_gstream_memory_put(void *start, size_t length)
         return;
     }
     pthread_mutex_lock(&gstream_memory.lock);
-    piece->next                = gstream_memory.free[index];
-    gstream_memory.free[index] = piece;
+    if (gstream_memory_find((uintptr_t)piece) != NULL) { /* not a parent's */
+        piece->next                = gstream_memory.free[index];
+        gstream_memory.free[index] = piece;
+    }
     pthread_mutex_unlock(&gstream_memory.lock);
 }
 

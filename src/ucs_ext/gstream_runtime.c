@@ -277,10 +277,15 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
         return 1;
     }
     gpu = gstream_gpu_open(type, 0);
-    return (gpu != NULL) && !gstream_device_covers(word) &&
-           (gpu->ops->find_place(gpu, NULL, &place) == GSTREAM_GPU_OK) &&
-           (gstream_gpu_set_home(type, &place) == UCS_OK) &&
-           (gstream_memory_map(gpu, word, &address) == UCS_OK);
+    if ((gpu == NULL) || gstream_device_covers(word)) {
+        return 0;
+    }
+    if (!__atomic_load_n(&gpu->has_home, __ATOMIC_ACQUIRE) &&
+        ((gpu->ops->find_place(gpu, NULL, &place) != GSTREAM_GPU_OK) ||
+         (gstream_gpu_set_home(type, &place) != UCS_OK))) {
+        return 0;
+    }
+    return gstream_memory_map(gpu, word, &address) == UCS_OK;
 }
 
 ucs_status_t ucs_gstream_memory_query(const void *address,
@@ -363,8 +368,9 @@ ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
 
     pthread_mutex_lock(&gstream_gpu_lock);
     if (!gpu->has_home) {
-        result        = gpu->ops->make_home(gpu, place, &gpu->home);
-        gpu->has_home = (result == GSTREAM_GPU_OK);
+        result = gpu->ops->make_home(gpu, place, &gpu->home);
+        __atomic_store_n(&gpu->has_home, result == GSTREAM_GPU_OK,
+                         __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&gstream_gpu_lock);
     return gstream_gpu_status(gpu, result, "no context for registered memory");

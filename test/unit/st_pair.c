@@ -338,6 +338,8 @@ int st_start_becomes(st_pair_t *pair, st_side_t *side, ucp_st_op_h op,
             break;
         }
     }
+    /* The stream is over with what was started: the operation can be freed */
+    (void)ucp_st_queue_wait(side->queue, NULL);
     return result == status;
 }
 

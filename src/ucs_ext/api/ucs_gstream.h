@@ -329,9 +329,10 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
  *         than UCS_GSTREAM_WORDS_MAX, a helper without @a func or @a notify, or
  *         rows whose distance is less than their width, or above
- *         UCS_GSTREAM_PITCH_MAX;
- *         UCS_ERR_UNSUPPORTED while a device stream is being captured into a
- *         graph; UCS_ERR_NO_MEMORY. Nothing is enqueued on these errors.
+ *         UCS_GSTREAM_PITCH_MAX, and if a device's runtime refuses what the
+ *         first command names; UCS_ERR_UNSUPPORTED while a device stream is
+ *         being captured into a graph; UCS_ERR_NO_MEMORY. Nothing is enqueued
+ *         on these errors.
  *         UCS_ERR_IO_ERROR if a device stream has failed: a first part of the
  *         commands may be enqueued, and the stream takes no more. It runs what
  *         it has if its device works.

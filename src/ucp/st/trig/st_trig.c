@@ -41,7 +41,6 @@ static size_t ucp_st_trig_inbox_length(const ucp_st_op_t *op)
 static ucs_status_t ucp_st_trig_memory_get(ucp_st_trig_part_t *part)
 {
     ucs_status_t status;
-    size_t pages;
 
     status = ucp_st_trig_piece_get(part->rail, &part->slot_piece);
     if (status != UCS_OK) {
@@ -53,12 +52,9 @@ static ucs_status_t ucp_st_trig_memory_get(ucp_st_trig_part_t *part)
     if (!ucp_st_trig_has_inbox(part->op)) {
         return UCS_OK;
     }
-    pages       = ucs_div_round_up(ucp_st_trig_inbox_length(part->op),
-                                   UCP_ST_TRIG_PAGE);
-    part->inbox = aligned_alloc(UCP_ST_TRIG_PAGE, pages * UCP_ST_TRIG_PAGE);
-    return (part->inbox == NULL) ?
-           UCS_ERR_NO_MEMORY :
-           ucp_st_trig_landings_create(part, pages * UCP_ST_TRIG_PAGE);
+    part->inbox = ucs_gstream_memory_get(ucp_st_trig_inbox_length(part->op));
+    return (part->inbox == NULL) ? UCS_ERR_NO_MEMORY :
+                                   ucp_st_trig_landings_create(part);
 }
 
 /* A receive that puts no clear-to-sends starts nothing */
@@ -182,8 +178,10 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
     if (part->data != NULL) {
         (void)uct_trig_cntr_destroy(part->data);
     }
-    ucp_st_trig_landings_destroy(part);
-    free(part->inbox);
+    free(part->landings);
+    if (part->inbox != NULL) {
+        ucs_gstream_memory_put(part->inbox, ucp_st_trig_inbox_length(part->op));
+    }
     ucp_st_trig_piece_put(part->rail, &part->slot_piece);
     free(part->puts);
 }

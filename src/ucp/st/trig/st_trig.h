@@ -193,11 +193,7 @@ int ucp_st_trig_reaches(const ucp_st_op_t *op);
 
 /** Have streams of devices copy out of a part's inbox; nothing to do if the
  *  data goes to the host. UCS_ERR_NO_MEMORY. */
-ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part,
-                                         size_t length);
-
-/** Undo it; nothing copies any more. */
-void ucp_st_trig_landings_destroy(ucp_st_trig_part_t *part);
+ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part);
 
 /** The copy of a use's data out of its place in the inbox, for a stream. */
 void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);

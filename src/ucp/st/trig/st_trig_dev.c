@@ -420,7 +420,9 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
             return status;
         }
         attr->stats.entries += trig_attr.used_entries;
-        attr->stats.cntrs   += trig_attr.num_cntrs;
+        /* The one that is kept serves no operation */
+        attr->stats.cntrs   += trig_attr.num_cntrs -
+                               ((i == 0) && (dev->probe != NULL));
         length += snprintf(attr->device + length, sizeof(attr->device) - length,
                            "%s%s", (i == 0) ? "" : ",", trig_attr.device);
         length  = ucs_min(length, sizeof(attr->device) - 1);

@@ -90,12 +90,10 @@ static void ucp_st_trig_landing_func(void *arg)
     }
 }
 
-ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part,
-                                         size_t length)
+ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part)
 {
     ucp_st_op_t *op                = part->op;
     const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
-    ucs_status_t status;
     size_t i;
 
     if (!ucp_st_trig_op(op)->reaches || !ucp_st_stage_is_device(&op->memory)) {
@@ -110,21 +108,7 @@ ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part,
         part->landings[i].data = UCS_PTR_BYTE_OFFSET(part->inbox,
                                                      i * plan->stride);
     }
-    status = ucs_gstream_memory_add(part->inbox, length,
-                                    UCS_GSTREAM_MEMORY_HOST);
-    if (status != UCS_OK) {
-        free(part->landings);
-        part->landings = NULL;
-    }
-    return status;
-}
-
-void ucp_st_trig_landings_destroy(ucp_st_trig_part_t *part)
-{
-    if (part->landings != NULL) {
-        (void)ucs_gstream_memory_remove(part->inbox);
-        free(part->landings);
-    }
+    return UCS_OK;
 }
 
 void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)

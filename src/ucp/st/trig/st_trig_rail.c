@@ -35,21 +35,16 @@ static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_rail_t *rail)
     if (slab == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    slab->block = aligned_alloc(UCP_ST_TRIG_PAGE, UCP_ST_TRIG_PAGE);
+    slab->block = ucs_gstream_memory_get(UCP_ST_TRIG_PAGE);
     if (slab->block == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto err_slab;
     }
     memset(slab->block, 0, UCP_ST_TRIG_PAGE);
-    status = ucs_gstream_memory_add(slab->block, UCP_ST_TRIG_PAGE,
-                                    UCS_GSTREAM_MEMORY_HOST);
-    if (status != UCS_OK) {
-        goto err_block;
-    }
     status = uct_trig_mem_reg(rail->iface, slab->block, UCP_ST_TRIG_PAGE, NULL,
                               &slab->mem);
     if (status != UCS_OK) {
-        goto err_range;
+        goto err_block;
     }
     uct_trig_mem_pack(slab->mem, packed);
     status = uct_trig_rkey_unpack(packed, sizeof(packed), &slab->rkey);
@@ -68,10 +63,8 @@ static ucs_status_t ucp_st_trig_slab_add(ucp_st_trig_rail_t *rail)
 
 err_mem:
     (void)uct_trig_mem_dereg(slab->mem);
-err_range:
-    (void)ucs_gstream_memory_remove(slab->block);
 err_block:
-    free(slab->block);
+    ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
 err_slab:
     free(slab);
     return status;
@@ -231,8 +224,7 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
     while ((slab = rail->slabs) != NULL) {
         rail->slabs = slab->next;
         (void)uct_trig_mem_dereg(slab->mem);
-        (void)ucs_gstream_memory_remove(slab->block);
-        free(slab->block);
+        ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
         free(slab);
     }
     uct_ep_destroy(rail->self_ep);

@@ -13,8 +13,8 @@
 #include <ucp_st.h>
 #include <uct_trig.h>
 
-/** Memory that the library registers has pages of its own: a provider may keep
- *  them from forked processes. */
+/** Size of a slab, bytes. It is of ucs_gstream_memory_get(): in pages of the
+ *  library's own, as a provider may keep them from forked processes. */
 #define UCP_ST_TRIG_PAGE 4096
 
 /** A process that has fewer entries of a device leaves the lane off: pairs
