@@ -409,6 +409,39 @@ static void run_device_other(gpu_t *gpu)
 
 ST_CASE_CALL(device_other, gpu_run(0, "host", run_device_other))
 
+/* The runtime refuses to copy memory that was freed: the start has no effect,
+ * and the queue is as good as before */
+static void run_device_freed(gpu_t *gpu)
+{
+    st_side_t *a = &gpu->side[ST_A];
+    st_side_t *b = &gpu->side[ST_B];
+    place_t place;
+    ucp_st_op_h op[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        place_get(gpu, &place, 1);
+        op[ST_A] = st_send(a, place.buffer, LENGTH, 0);
+        op[ST_B] = st_recv(b, received, LENGTH, 0);
+        st_match_ok(op[ST_A], op[ST_B]);
+        if (i == 0) {
+            place_put(gpu, &place);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, op[ST_A]),
+                            UCS_ERR_INVALID_PARAM);
+            CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
+        } else {
+            st_use(a, op[ST_A]);
+            st_use(b, op[ST_B]);
+            st_pair_sync(&gpu->pair);
+            place_put(gpu, &place);
+        }
+        st_free2(op[ST_A], op[ST_B]);
+    }
+}
+
+ST_CASE_CALL(device_freed_hip, gpu_run(1, "host", run_device_freed))
+ST_CASE_CALL(device_freed_cuda, gpu_run(0, "host", run_device_freed))
+
 /* The stream is yet to copy a failed receive's data: the buffer is not the
  * user's before it has passed that */
 static void run_device_fails(gpu_t *gpu)

@@ -482,8 +482,9 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
  * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched; UCS_ERR_BUSY if
  *         it was started and no wait has been enqueued, or if its last use was
  *         on another queue and the host has not seen that wait pass;
- *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue;
- *         UCS_ERR_CANCELED if the peer has freed its half;
+ *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue,
+ *         or its buffer in a GPU is found to be freed; UCS_ERR_CANCELED if the
+ *         peer has freed its half;
  *         UCS_ERR_EXCEEDS_LIMIT after as many uses as a NIC counter can count;
  *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph,
  *         or if the buffer is another runtime's than the stream; the cause if

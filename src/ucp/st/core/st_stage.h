@@ -59,7 +59,7 @@ static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
 /** A start on the queue: UCS_ERR_UNSUPPORTED, logged, if its stream cannot copy
- *  the buffer. */
+ *  the buffer; UCS_ERR_INVALID_PARAM, logged, if that is gone. */
 ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op);
 
 /** Write to `cmds` the copy of a use's data to or from the memory in its place,

@@ -217,9 +217,9 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
         .sender_tag = tag_info->sender_tag
     };
 
-    if ((status == UCS_OK) && (req->stage != NULL)) {
-        info.status = ucs_gstream_memory_copy(req->buffer, req->stage,
-                                              info.length);
+    if ((status == UCS_OK) && (req->stage != NULL) && (info.length > 0)) {
+        info.status = ucs_gstream_memory_copy_by(&req->memory, req->buffer,
+                                                 req->stage, info.length);
     }
     ucp_st_batch_completed(req, request, &info);
 }
@@ -258,7 +258,8 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
         }
     }
     if (req->stage != NULL) {
-        status = ucs_gstream_memory_copy(req->stage, req->buffer, req->length);
+        status = ucs_gstream_memory_copy_by(&req->memory, req->stage,
+                                            req->buffer, req->length);
         if (status != UCS_OK) {
             return UCS_STATUS_PTR(status);
         }

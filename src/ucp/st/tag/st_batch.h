@@ -58,6 +58,7 @@ typedef struct ucp_st_req {
     void                *stage;     /* memory of the host that UCP is given in
                                        the buffer's place, if that lies in a
                                        device (core/st_stage.h); or NULL */
+    ucs_gstream_memory_attr_t memory; /* of the buffer */
     ucp_tag_t           tag;
     ucp_tag_t           tag_mask;
     ucp_st_req_state_t  state;

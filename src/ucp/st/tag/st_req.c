@@ -36,7 +36,6 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
 {
     ucp_st_peer_h peer = (dir == UCP_ST_DIR_SEND) ? UCP_ST_PEER_NULL :
                                                     UCP_ST_PEER_ANY;
-    ucs_gstream_memory_attr_t memory;
 
     *req = (ucp_st_req_t){
         .worker      = queue->worker,
@@ -63,8 +62,8 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         ucs_error("the message's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
-    ucp_st_stage_query(req->buffer, req->length, &memory);
-    if (ucp_st_stage_is_device(&memory)) {
+    ucp_st_stage_query(req->buffer, req->length, &req->memory);
+    if (ucp_st_stage_is_device(&req->memory)) {
         req->stage = ucs_gstream_memory_get(req->length);
         return (req->stage != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
     }
