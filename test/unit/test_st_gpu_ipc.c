@@ -316,7 +316,7 @@ static void run_far(life_t *life)
     }
     CU_ASSERT_EQUAL(st_stats(&life->side).staged,
                     num_staged(life->where, 2 * ROUNDS));
-    CU_ASSERT_EQUAL(counts().opens, ROUNDS * opens(life));
+    CU_ASSERT_EQUAL(counts().opens, (unsigned)(ROUNDS * opens(life)));
     st_side_cleanup(&life->side);
 }
 
@@ -374,7 +374,7 @@ static void run_gone(life_t *life)
         CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
     } while (attr.status == UCS_OK);
     CU_ASSERT_EQUAL(attr.status, UCS_ERR_IO_ERROR);
-    CU_ASSERT_EQUAL(counts().opens, task.is_second);
+    CU_ASSERT_EQUAL(counts().opens, (unsigned)task.is_second);
     st_free(op);
     await_closed(life);
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
