@@ -5,6 +5,7 @@
 #include "st_cunit.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,11 @@
 #define RT_POINTER(_address) ((void*)(uintptr_t)(_address))
 
 
-const rt_t *rt_open(int is_hip)
+/* Threads open a runtime, and retain contexts, at the same time */
+static pthread_mutex_t rt_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void rt_load(rt_t *rt, int is_hip)
 {
-    static rt_t runtimes[2];
-    rt_t *rt   = &runtimes[is_hip];
     void *file = dlopen(is_hip ? STANDIN_DIR "/libamdhip64.so.5" :
                                  STANDIN_DIR "/libcuda.so.1",
                         RTLD_NOW | RTLD_LOCAL);
@@ -39,7 +41,20 @@ const rt_t *rt_open(int is_hip)
         RT_CUDA_FUNCS(RT_CU_LOAD)
     }
     RT_CONTROL_FUNCS(RT_CONTROL_LOAD)
-    return rt;
+}
+
+const rt_t *rt_open(int is_hip)
+{
+    static rt_t runtimes[2];
+    static int is_loaded[2];
+
+    pthread_mutex_lock(&rt_lock);
+    if (!is_loaded[is_hip]) {
+        rt_load(&runtimes[is_hip], is_hip);
+        is_loaded[is_hip] = 1;
+    }
+    pthread_mutex_unlock(&rt_lock);
+    return &runtimes[is_hip];
 }
 
 int rt_init(const rt_t *rt)
@@ -66,18 +81,17 @@ int rt_device_count(const rt_t *rt, int *count)
 int rt_set_device(const rt_t *rt, int device)
 {
     static void *ctxs[16];
-    int err;
+    int err = RT_OK;
 
     if (rt->is_hip) {
         return rt->hip.hipSetDevice(device);
     }
+    pthread_mutex_lock(&rt_lock);
     if (ctxs[device] == NULL) {
         err = rt->cu.cuDevicePrimaryCtxRetain(&ctxs[device], device);
-        if (err != RT_OK) {
-            return err;
-        }
     }
-    return rt->cu.cuCtxSetCurrent(ctxs[device]);
+    pthread_mutex_unlock(&rt_lock);
+    return (err != RT_OK) ? err : rt->cu.cuCtxSetCurrent(ctxs[device]);
 }
 
 void *rt_stream(const rt_t *rt)
