@@ -40,8 +40,7 @@ int bench_stream_parse(bench_stream_t *stream, unsigned variants)
     }
     if ((stream->kind == BENCH_MEMORY_DEVICE) &&
         (variants & BENCH_VARIANT_HPE)) {
-        bench_error("--memory device: messages of st-hpe are MPI's, which does "
-                    "not know it\n");
+        bench_error("--memory device: st-hpe is not measured with it\n");
         return -1;
     }
     return 0;

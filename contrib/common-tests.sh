@@ -78,6 +78,18 @@ log_of()
     echo "$logs/${1//\//_}.log"
 }
 
+# Ends the tests that run, when the script is ended: trap stop INT TERM.
+stop()
+{
+    local pid
+    trap - INT TERM
+    for pid in "${!running[@]}"; do
+        kill -- "$pid" 2>/dev/null
+    done
+    wait
+    exit 1
+}
+
 # Waits until one of the running tests ends, and counts it.
 reap()
 {

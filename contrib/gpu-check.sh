@@ -555,18 +555,6 @@ write_page()
     } >"$out/results.md"
 }
 
-# Ends what runs when this script is ended.
-stop()
-{
-    local pid
-    trap - INT TERM
-    for pid in "${!running[@]}"; do
-        kill -- "$pid" 2>/dev/null
-    done
-    wait
-    exit 1
-}
-
 run()
 {
     local flavour label runtime folder

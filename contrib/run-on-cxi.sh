@@ -442,18 +442,6 @@ nodes()
     on_nodes nodes/faces.2x2x2 8 bench/st_faces --grid 2x2x2 --trials 1
 }
 
-# Ends what runs when this script is ended.
-stop()
-{
-    local pid
-    trap - INT TERM
-    for pid in "${!running[@]}"; do
-        kill -- "$pid" 2>/dev/null
-    done
-    wait
-    exit 1
-}
-
 cd "$ST_TOP" || exit 1
 read_known
 set_up >&2

@@ -123,6 +123,23 @@ ucs_status_t gstream_gpu_check_copy(const gstream_gpu_t *gpu,
     return UCS_OK;
 }
 
+int gstream_gpu_copy(const gstream_gpu_t *gpu, void *native,
+                     const ucs_gstream_cmd_t *cmd)
+{
+    const ucs_gstream_cmd_t *rows = cmd;
+    ucs_gstream_cmd_t row;
+
+    if ((rows->type == UCS_GSTREAM_CMD_COPY2D) &&
+        (rows->u.copy2d.rect->height == 1)) {
+        row.type          = UCS_GSTREAM_CMD_COPY;
+        row.u.copy.dst    = rows->u.copy2d.dst;
+        row.u.copy.src    = rows->u.copy2d.src;
+        row.u.copy.length = rows->u.copy2d.rect->width;
+        cmd               = &row;
+    }
+    return gpu->ops->copy(gpu, native, cmd);
+}
+
 void gstream_copy_rows(void *dst, const void *src,
                        const ucs_gstream_rect_t *rect)
 {
@@ -158,7 +175,7 @@ static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
     }
     result = gpu->ops->enter(gpu, &stream.place, &last);
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->ops->copy(gpu, stream.native, cmd);
+        result = gstream_gpu_copy(gpu, stream.native, cmd);
         if (result == GSTREAM_GPU_OK) {
             result = gpu->calls.synchronize(stream.native);
         }

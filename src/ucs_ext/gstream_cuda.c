@@ -228,10 +228,6 @@ static int gstream_cuda_copy(const gstream_gpu_t *gpu, void *native,
         return gstream_cuda_copy1d(gpu, native, cmd->u.copy.dst,
                                    cmd->u.copy.src, cmd->u.copy.length);
     }
-    if (rect->height == 1) { /* its pitch may be anything */
-        return gstream_cuda_copy1d(gpu, native, cmd->u.copy2d.dst,
-                                   cmd->u.copy2d.src, rect->width);
-    }
     copy.src    = gstream_cuda_side2d(cmd->u.copy2d.src, rect->src_pitch);
     copy.dst    = gstream_cuda_side2d(cmd->u.copy2d.dst, rect->dst_pitch);
     copy.width  = rect->width;

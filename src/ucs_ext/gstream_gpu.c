@@ -667,7 +667,7 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
     }
     result      = (step->func != NULL) ?
                           gpu->ops->launch(gpu, stream->native, step->func) :
-                          gpu->ops->copy(gpu, stream->native, step->copy);
+                          gstream_gpu_copy(gpu, stream->native, step->copy);
     *num_calls += (result == GSTREAM_GPU_OK);
     return result;
 }

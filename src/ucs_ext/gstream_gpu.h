@@ -158,7 +158,8 @@ typedef struct gstream_gpu_ops {
     int (*wait64)(const gstream_gpu_t *gpu, void *native, uint64_t address,
                   uint64_t value, unsigned flags);
 
-    /** Enqueue a UCS_GSTREAM_CMD_COPY or UCS_GSTREAM_CMD_COPY2D, not empty. */
+    /** Enqueue a UCS_GSTREAM_CMD_COPY, not empty, or a UCS_GSTREAM_CMD_COPY2D
+     *  of two rows or more. gstream_gpu_copy() calls it. */
     int (*copy)(const gstream_gpu_t *gpu, void *native,
                 const ucs_gstream_cmd_t *cmd);
 
@@ -234,6 +235,11 @@ void gstream_gpu_run_func(void *arg);
 /** Open a runtime, once: with `is_loaded` only if the process has loaded it.
  *  NULL if it cannot be used; `reason` says why, if the runtime is there. */
 const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
+
+/** Enqueue a copy that is not empty: one row, whose pitch may be anything, as a
+ *  plain copy. A result of the runtime. */
+int gstream_gpu_copy(const gstream_gpu_t *gpu, void *native,
+                     const ucs_gstream_cmd_t *cmd);
 
 /** Whether a copy is between two places of the host's memory, so that a host
  *  function does it: the runtime would do it at once, or wait for the stream.

@@ -174,10 +174,6 @@ static int gstream_hip_copy(const gstream_gpu_t *gpu, void *native,
         return gstream_hip_copy1d(gpu, native, cmd->u.copy.dst, cmd->u.copy.src,
                                   cmd->u.copy.length);
     }
-    if (rect->height == 1) { /* its pitch may be anything */
-        return gstream_hip_copy1d(gpu, native, cmd->u.copy2d.dst,
-                                  cmd->u.copy2d.src, rect->width);
-    }
     return GSTREAM_HIP_CALL(gpu, gstream_hip_copy2d_func_t,
                             GSTREAM_HIP_COPY2D)(
             cmd->u.copy2d.dst, rect->dst_pitch, cmd->u.copy2d.src,

@@ -53,8 +53,7 @@ static ucs_status_t ucp_st_trig_memory_get(ucp_st_trig_part_t *part)
         return UCS_OK;
     }
     part->inbox = ucs_gstream_memory_get(ucp_st_trig_inbox_length(part->op));
-    return (part->inbox == NULL) ? UCS_ERR_NO_MEMORY :
-                                   ucp_st_trig_landings_create(part);
+    return (part->inbox == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
 /* A receive that puts no clear-to-sends starts nothing */
@@ -178,7 +177,6 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
     if (part->data != NULL) {
         (void)uct_trig_cntr_destroy(part->data);
     }
-    free(part->landings);
     if (part->inbox != NULL) {
         ucs_gstream_memory_put(part->inbox, ucp_st_trig_inbox_length(part->op));
     }
@@ -433,15 +431,16 @@ static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
 {
     ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
     ucp_st_trig_part_t *part = trig->parts;
+    size_t num_cmds;
 
     if (!ucp_st_trig_has_inbox(op)) {
         return 0;
     }
-    ucp_st_trig_landing_cmd(op, &cmds[0]);
-    if ((op->started % ucp_st_trig_plan_round(&trig->plan)) != 0) {
-        return 1;
+    num_cmds = ucp_st_trig_landing_cmd(op, cmds);
+    if ((op->started % ucp_st_trig_plan_round(&trig->plan)) == 0) {
+        num_cmds += ucp_st_trig_add_cmd(part, op->queue, &cmds[num_cmds]);
     }
-    return 1 + ucp_st_trig_add_cmd(part, op->queue, &cmds[1]);
+    return num_cmds;
 }
 
 static const char *ucp_st_trig_protocol(const ucp_st_op_t *op)

@@ -61,12 +61,6 @@ typedef enum {
     UCP_ST_TRIG_ENTRY_LAST
 } ucp_st_trig_entry_t;
 
-/** A place in an inbox that a stream of the host copies to a device from. */
-typedef struct ucp_st_trig_landing {
-    struct ucp_st_op *op;
-    const void       *data;
-} ucp_st_trig_landing_t;
-
 /** What an operation has on one NIC. Protected by the worker's lock, but for
  *  what streams use. */
 typedef struct ucp_st_trig_part {
@@ -74,8 +68,6 @@ typedef struct ucp_st_trig_part {
     /* Used by streams: */
     ucp_st_trig_slot_t  *slot;
     void                *inbox;    /* of an eager-ahead receive, or NULL */
-    ucp_st_trig_landing_t *landings; /* of the inbox if the data goes to a
-                                        device, which reaches it; or NULL */
     uct_trig_cntr_h     start;     /* T or R: streams add to it; or NULL */
     volatile uint64_t   *doorbell; /* of `start`; NULL: it is added to by a
                                       call */
@@ -191,12 +183,9 @@ void ucp_st_trig_dispose(struct ucp_st_op *op);
  *  host's, or that of a device which can be registered. st_trig_gpu.c. */
 int ucp_st_trig_reaches(const ucp_st_op_t *op);
 
-/** Have streams of devices copy out of a part's inbox; nothing to do if the
- *  data goes to the host. UCS_ERR_NO_MEMORY. */
-ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part);
-
-/** The copy of a use's data out of its place in the inbox, for a stream. */
-void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
+/** Write to `cmd` the copy of the last use's data out of its place in the
+ *  inbox: how many commands, 0 if the one before serves this copy, too. */
+size_t ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
 
 /** Describe the work of a use; the entries are set aside. What was made before
  *  an error is destroyed with the part. */

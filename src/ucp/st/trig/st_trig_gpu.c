@@ -31,12 +31,11 @@
 
 #include "trig/st_trig.h"
 #include "core/st_log.h"
+#include "core/st_queue.h"
 #include "core/st_stage.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
-
-#include <stdlib.h>
 
 
 /* All NICs that may get a share */
@@ -77,54 +76,38 @@ int ucp_st_trig_reaches(const ucp_st_op_t *op)
                              &op->memory, op->dir == UCP_ST_DIR_RECV);
 }
 
-/* Runs on a stream of the host */
+/* Runs on a stream of the host, with operations and the places in their inboxes
+ */
 static void ucp_st_trig_landing_func(void *arg)
 {
-    const ucp_st_trig_landing_t *landing = arg;
-    ucp_st_op_t *op                      = landing->op;
+    void *const *item = arg;
+    ucp_st_op_t *op;
     ucs_status_t status;
 
-    status = ucs_gstream_memory_copy(op->data, landing->data, op->msg_length);
-    if (status != UCS_OK) {
-        ucp_st_stage_failed(op, status);
+    for (; (op = item[0]) != NULL; item += 2) {
+        status = ucs_gstream_memory_copy_by(&op->memory, op->data, item[1],
+                                            op->msg_length);
+        if (status != UCS_OK) {
+            ucp_st_stage_failed(op, status);
+        }
     }
 }
 
-ucs_status_t ucp_st_trig_landings_create(ucp_st_trig_part_t *part)
+size_t ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
 {
-    ucp_st_op_t *op                = part->op;
-    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
-    size_t i;
+    void *place   = UCS_PTR_BYTE_OFFSET(ucp_st_trig_op(op)->parts->inbox,
+                                        ucp_st_trig_inbox_offset(op,
+                                                                 op->started));
+    void *items[] = {op, place};
 
-    if (!ucp_st_trig_op(op)->reaches || !ucp_st_stage_is_device(&op->memory)) {
-        return UCS_OK;
-    }
-    part->landings = calloc(plan->depth, sizeof(*part->landings));
-    if (part->landings == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    for (i = 0; i < plan->depth; ++i) {
-        part->landings[i].op   = op;
-        part->landings[i].data = UCS_PTR_BYTE_OFFSET(part->inbox,
-                                                     i * plan->stride);
-    }
-    return UCS_OK;
-}
-
-void ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
-{
-    const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
-    ucp_st_trig_part_t *part       = ucp_st_trig_op(op)->parts;
-
-    if ((part->landings != NULL) && ucp_st_stage_is_func(op->queue)) {
-        cmd->type        = UCS_GSTREAM_CMD_FUNC;
-        cmd->u.func.func = ucp_st_trig_landing_func;
-        cmd->u.func.arg  = &part->landings[(op->started - 1) % plan->depth];
-        return;
+    if (!ucp_st_stage_is_used(op) && ucp_st_stage_is_device(&op->memory) &&
+        ucp_st_stage_is_func(op->queue)) {
+        return ucp_st_queue_add_launch(op->queue, ucp_st_trig_landing_func,
+                                       items, 2, cmd);
     }
     cmd->type          = UCS_GSTREAM_CMD_COPY;
     cmd->u.copy.dst    = op->data;
-    cmd->u.copy.src    = UCS_PTR_BYTE_OFFSET(
-            part->inbox, ucp_st_trig_inbox_offset(op, op->started));
+    cmd->u.copy.src    = place;
     cmd->u.copy.length = op->msg_length;
+    return 1;
 }
