@@ -10,6 +10,8 @@ patterns=()
 # Seconds after which a test is ended: it hangs. A case of a unit test and an
 # integration test have less, and say which they are.
 limit=1800
+# The value of SECONDS from which no test is started, if there is one
+ends=
 export ST_CUNIT_TIMEOUT=600 ST_LIMIT=600
 passed=0
 failed=0
@@ -118,6 +120,11 @@ check_sized()
     local size=$1 name=$2
     shift 2
     wanted "$name" || return 0
+    if [ -n "$ends" ] && [ "$SECONDS" -ge "$ends" ]; then
+        echo "the time given for all was over" >"$(log_of "$name")"
+        count "$name" 77 0 "$(log_of "$name")"
+        return
+    fi
     [ "$size" -le "$places" ] || size=$places
     while [ $((taken + size)) -gt "$places" ]; do
         reap

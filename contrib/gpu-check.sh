@@ -14,7 +14,8 @@ usage()
     cat <<STEOF
 usage: contrib/gpu-check.sh --pack FILE [--build DIR]
        contrib/gpu-check.sh --run DIR|FILE [--standin hip|cuda] [--quick]
-                            [--jobs N] [--out DIR] [PATTERN...]
+                            [--jobs N] [--limit SECONDS] [--for SECONDS]
+                            [--out DIR] [PATTERN...]
 
 --pack, where the project is built with its tests: writes a tar of the programs
 and of the libraries that they need, with OpenMPI, UCX, libfabric and these
@@ -31,6 +32,8 @@ gpu-check/contrib/gpu-check.sh.
                  streams of HIP over it, too
     --quick      a few of each kind, to see whether the pack works
     --jobs N     so many at a time (default: one a processor, at most 8)
+    --limit N    ends a test after N seconds (default: 900)
+    --for N      starts no test after N seconds: what is left counts as skipped
     --out DIR    for results.json, results.md and logs (gpu-check-results)
     PATTERN      only those whose names match one of these (bash patterns)
 
@@ -43,6 +46,7 @@ what=
 build=$ST_BUILD
 standin=
 quick=no
+limit=900
 out=$PWD/gpu-check-results
 places=$(nproc)
 [ "$places" -le 8 ] || places=8
@@ -64,6 +68,11 @@ while [ $# -gt 0 ]; do
     --jobs)
         [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { usage >&2; exit 2; }
         places=$2
+        shift
+        ;;
+    --limit|--for)
+        [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { usage >&2; exit 2; }
+        if [ "$1" = --limit ]; then limit=$2; else ends=$((SECONDS + $2)); fi
         shift
         ;;
     --out) out=${2:?}; shift ;;
@@ -269,6 +278,7 @@ use_pack()
     export OPAL_PKGDATADIR=$ST_TOP/mpi/share OPAL_SYSCONFDIR=$ST_TOP/mpi/etc
     export PMIX_INSTALL_PREFIX=$ST_TOP/mpi
     export PMIX_MCA_mca_base_component_path=$ST_TOP/mpi/pmix
+    export PMIX_MCA_pcompress_base_silence_warning=1
     # All ranks are here: what would reach other nodes is asked for, never used
     export OMPI_MCA_plm_rsh_agent=bash
     export UCX_MODULE_DIR=$ST_TOP/lib/ucx
@@ -563,8 +573,8 @@ run()
     trap stop INT TERM
     lanes=("${ST_LANES[@]}")
     [ $quick = no ] || lanes=(host direct)
-    limit=900
     ST_LIMIT=$limit
+    ST_CUNIT_TIMEOUT=$((limit / 3 + 1)) # A case that hangs names itself
     build=$ST_TOP/build
     use_pack
     find_streams
@@ -601,7 +611,7 @@ run()
 start_run()
 {
     local dir=$what temp
-    local words=(--jobs "$places" --out "$out")
+    local words=(--jobs "$places" --limit "$limit" --out "$out")
     if [ -f "$what" ]; then
         temp=$(mktemp -d)
         # shellcheck disable=SC2064 # the name of now is meant
@@ -612,6 +622,7 @@ start_run()
     [ -f "$dir/pack.facts" ] || st_die "$what is no pack of --pack"
     [ "$(cd "$dir" && pwd)" != "$ST_TOP" ] || { run; return; }
     [ $quick = no ] || words+=(--quick)
+    [ -z "$ends" ] || words+=(--for $((ends - SECONDS)))
     [ -z "$standin" ] || words+=(--standin "$standin")
     "$dir/contrib/gpu-check.sh" --run "$dir" "${words[@]}" "${patterns[@]}"
 }
