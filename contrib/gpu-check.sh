@@ -97,11 +97,15 @@ shared_libraries='(libstdc\+\+|libgcc_s|libz|libzstd|liblzma|libnuma|libelf'
 shared_libraries+='|libdrm.*|libudev|libpciaccess|libuuid|libxml2|libicu.*'
 shared_libraries+='|libevent.*)\.so.*'
 
+# Suites that load a runtime themselves, and set the lanes
+runtime_suites=(test_st_gpu test_st_device test_st_gpu_ipc)
+
 # Programs of the tests that run from a pack, below the build folder
 pack_programs()
 {
     local name
-    for name in $(make -s -C "$build/test/unit" print-gpu-tests | tail -n 1); do
+    for name in $(make -s -C "$build/test/unit" print-gpu-tests | tail -n 1) \
+                "${runtime_suites[@]}"; do
         echo "test/unit/$name"
     done
     (cd "$build/test/integration" && ls .libs) |
@@ -288,8 +292,11 @@ use_pack()
 # HIP over the machine's CUDA.  Usage: use_stream hip|cuda|none [FOLDER]
 use_stream()
 {
-    unset ST_TEST_STREAM
+    unset ST_TEST_STREAM ST_HIP_DIR ST_CUDA_DIR
     [ "$1" = none ] || export ST_TEST_STREAM=$1
+    # Where tests that load the runtime look for it; empty: where the loader does
+    [ "$1" != hip ] || export ST_HIP_DIR=${2%%:*}
+    [ "$1" != cuda ] || export ST_CUDA_DIR=${2:-}
     export LD_LIBRARY_PATH=${2:+$2:}$base_path
 }
 
@@ -337,6 +344,10 @@ run_units()
     local lane name suites
     suites=$(cat "$ST_TOP/gpu-suites")
     [ $quick = no ] || suites='test_st_queue test_st_batch'
+    for name in "${runtime_suites[@]}"; do
+        check "$1/$name" env -C "$build/test/unit" ST_BUILDDIR="$build" \
+            srcdir="$ST_TOP/test/unit" "./$name"
+    done
     for lane in "${lanes[@]}"; do
         st_lane "$lane"
         use_transports "$lane"
@@ -356,6 +367,20 @@ use_transports()
         export UCX_TLS=posix,self UCX_MM_ERROR_HANDLING=y
 }
 
+# Buffers in a GPU's memory, by MPI's calls.  Usage: run_device LABEL LANE
+run_device()
+{
+    local name ranks
+    for name in mpix_device mpix_device_coll; do
+        for ranks in 1 2 3; do
+            [ $quick = no ] || [ $ranks = 2 ] || continue
+            check_sized "$places" "$1-$2/$name.$ranks" \
+                "$ST_TOP/contrib/ucx-st-run" mpirun --oversubscribe \
+                -n $ranks "$build/test/integration/$name"
+        done
+    done
+}
+
 # Programs of MPI.  Usage: run_mpi LABEL
 run_mpi()
 {
@@ -371,6 +396,7 @@ run_mpi()
             check_sized "$places" "$1-$lane/$name" \
                 "$ST_TOP/test/integration/run.sh" --build "$build" "$name"
         done < <("$ST_TOP/test/integration/run.sh" --busy "${tests[@]}")
+        run_device "$1" "$lane"
     done
 }
 

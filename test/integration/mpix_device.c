@@ -413,6 +413,10 @@ static void test_foreign(void)
     int word = 1000 + mpix_test.rank;
     MPI_Request requests[2];
 
+    if ((getenv("ST_HIP_DIR") != NULL) || (getenv("ST_CUDA_DIR") != NULL)) {
+        printf("left out: a machine has GPUs of one vendor\n");
+        return;
+    }
     mpix_gpu_load(&other, !mpix_gpu.is_hip);
     out = mpix_gpu_alloc(&other, sizeof(int));
     in  = mpix_gpu_alloc(&mpix_gpu, sizeof(int));

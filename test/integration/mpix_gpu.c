@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_gpu.c - memory of devices, of the stand-ins.
+ * mpix_gpu.c - memory of devices, of the stand-ins or of a GPU.
  */
 #include "mpix_gpu.h"
 
@@ -36,7 +36,7 @@ void mpix_gpu_load(mpix_gpu_t *gpu, int is_hip)
     int (*set)(void *context);
 
     gpu->is_hip  = is_hip;
-    gpu->library = dlopen(is_hip ? "libamdhip64.so.5" : "libcuda.so.1",
+    gpu->library = dlopen(is_hip ? "libamdhip64.so" : "libcuda.so.1",
                           RTLD_NOW | RTLD_LOCAL);
     if (gpu->library == NULL) {
         printf("FAILED rank %d: %s\n", mpix_test.rank, dlerror());

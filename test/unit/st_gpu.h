@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_gpu.h - a pair of sides with streams of a GPU, of the stand-ins for the
- * runtimes.
+ * runtimes, or of a GPU.
  */
 #ifndef ST_GPU_H_
 #define ST_GPU_H_
@@ -12,7 +12,8 @@
 
 /** What a case works on. */
 typedef struct gpu {
-    void      *runtime; /* the stand-in */
+    void      *runtime; /* the stand-in, or the runtime of a GPU */
+    int       is_real;  /* it is a GPU's, whose counts are all 0 */
     void      (*counts)(standin_counts_t *counts);
     int       is_hip;
     st_pair_t pair;
@@ -21,8 +22,12 @@ typedef struct gpu {
 
 typedef void (*gpu_body_t)(gpu_t *gpu);
 
-/** Find the stand-in, loaded as a program does that uses a GPU; asserts.
- *  Non-zero if it is there. */
+/** Load the stand-in for a runtime, as a program does that uses a GPU; or the
+ *  library in the folder that ST_HIP_DIR or ST_CUDA_DIR names, or if that is
+ *  empty the one that the loader finds. Asserts; NULL if it is not there. */
+void *gpu_open(int is_hip);
+
+/** The same, with what it counts. Non-zero if it is there. */
 int gpu_load(gpu_t *gpu);
 
 /** Run the body of a case on a pair whose streams are of HIP or else of CUDA,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_device.c - operations from and to memory of devices, and buffers in
- * blocks, with the stand-ins for the runtimes of GPUs.
+ * blocks, with the stand-ins for the runtimes of GPUs, or on a GPU.
  */
 #include "st_cunit.h"
 #include "st_gpu.h"
@@ -189,8 +189,10 @@ static void run_rows_copy(gpu_t *gpu)
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     gpu->counts(&after);
-    CU_ASSERT_EQUAL(after.copies - before.copies, 3);
-    CU_ASSERT_EQUAL(after.host_funcs - before.host_funcs, 1);
+    if (!gpu->is_real) {
+        CU_ASSERT_EQUAL(after.copies - before.copies, 3);
+        CU_ASSERT_EQUAL(after.host_funcs - before.host_funcs, 1);
+    }
     for (i = 0; i < 6; ++i) {
         CU_ASSERT_EQUAL(memcmp(copy + (10 * i), host + (40 * i), 10), 0);
         CU_ASSERT_EQUAL(memcmp(copy + 200 + (24 * i), host + (40 * i), 10), 0);
@@ -311,8 +313,10 @@ static void run_rows_gpu(gpu_t *gpu)
     gpu->counts(&before);
     rows_pair(gpu, places, rows_cases[2]);
     gpu->counts(&after);
-    CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
-    CU_ASSERT_EQUAL(after.copies - before.copies, 3 * (2 + 3));
+    if (!gpu->is_real) {
+        CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
+        CU_ASSERT_EQUAL(after.copies - before.copies, 3 * (2 + 3));
+    }
     for (i = 0; i < 2; ++i) {
         place_put(gpu, &places[i]);
     }
@@ -393,6 +397,10 @@ static void run_device_other(gpu_t *gpu)
     place_t place;
     ucp_st_op_h op[2];
 
+    if (gpu->is_real) {
+        st_cunit_skip("a machine has GPUs of one vendor");
+        return;
+    }
     if (!gpu_load(&other)) {
         return;
     }
