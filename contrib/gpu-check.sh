@@ -31,7 +31,8 @@ gpu-check/contrib/gpu-check.sh.
     --standin R  on our stand-in for that runtime, not on a GPU; with cuda, on
                  streams of HIP over it, too
     --quick      a few of each kind, to see whether the pack works
-    --jobs N     so many at a time (default: one a processor, at most 8)
+    --jobs N     so many processes at a time (default: one a processor, at most
+                 8); on a GPU without CUDA's MPS few are faster than many
     --limit N    ends a test after N seconds (default: 900)
     --for N      starts no test after N seconds: what is left counts as skipped
     --out DIR    for results.json, results.md and logs (gpu-check-results)
@@ -367,6 +368,15 @@ use_transports()
         export UCX_TLS=posix,self UCX_MM_ERROR_HANDLING=y
 }
 
+# As check_sized, with a folder of its own for OpenMPI: of two mpirun that end one
+# may take the other one's away.  Usage: check_mpi PLACES NAME COMMAND...
+check_mpi()
+{
+    local -x OMPI_MCA_orte_tmpdir_base=$sessions/$((++num_sessions))
+    mkdir -p "$OMPI_MCA_orte_tmpdir_base"
+    check_sized "$@"
+}
+
 # Buffers in a GPU's memory, by MPI's calls.  Usage: run_device LABEL LANE
 run_device()
 {
@@ -374,7 +384,7 @@ run_device()
     for name in mpix_device mpix_device_coll; do
         for ranks in 1 2 3; do
             [ $quick = no ] || [ $ranks = 2 ] || continue
-            check_sized "$places" "$1-$2/$name.$ranks" \
+            check_mpi $ranks "$1-$2/$name.$ranks" \
                 "$ST_TOP/contrib/ucx-st-run" mpirun --oversubscribe \
                 -n $ranks "$build/test/integration/$name"
         done
@@ -384,16 +394,16 @@ run_device()
 # Programs of MPI.  Usage: run_mpi LABEL
 run_mpi()
 {
-    local lane name tests=("${stream_tests[@]}")
+    local lane name size tests=("${stream_tests[@]}")
     [ $quick = no ] || tests=(mpix_match.4 mpix_halo.4 bench.stream_faces.2)
     for lane in "${lanes[@]}"; do
         st_lane "$lane"
         use_transports "$lane"
-        while read -r name _; do
+        while read -r name size; do
+            [ "$size" != all ] || size=$places
             # Scripts of these are not in the pack; their programs run below
             [[ ! $name =~ ^(bench.stream_wrt|perftest_st.stream)$ ]] || continue
-            # Alone: two of OpenMPI's mpirun may take each other's folder away
-            check_sized "$places" "$1-$lane/$name" \
+            check_mpi "$size" "$1-$lane/$name" \
                 "$ST_TOP/test/integration/run.sh" --build "$build" "$name"
         done < <("$ST_TOP/test/integration/run.sh" --busy "${tests[@]}")
         run_device "$1" "$lane"
@@ -596,6 +606,7 @@ run()
     local flavour label runtime folder
     local version commit packed glibc machine mpi
     local libc base_path gpu_text driver kind now cpu flavours lanes
+    local sessions num_sessions=0
     trap stop INT TERM
     lanes=("${ST_LANES[@]}")
     [ $quick = no ] || lanes=(host direct)
@@ -605,6 +616,7 @@ run()
     use_pack
     find_streams
     mkdir -p "$out/logs" || exit 1
+    sessions=$(mktemp -d)
     out=$(cd "$out" && pwd)
     rm -f "$out"/bench-*.json "$out"/logs/*.log
     logs=$out/logs
@@ -627,6 +639,7 @@ run()
         reap_all
     done
     use_stream none
+    rm -rf "$sessions"
     write_json
     write_page
     st_say "$out/results.json, $out/results.md: $kind"
