@@ -225,6 +225,31 @@ ucs_status_t ucs_gstream_memory_copy_by(const ucs_gstream_memory_attr_t *attr,
     return gstream_copy_run(attr, &cmd);
 }
 
+ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr)
+{
+    /* The runtime whose place the thread is at, and where it was before */
+    static __thread const gstream_gpu_t *inside;
+    static __thread gstream_gpu_place_t last;
+    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
+    gstream_copy_stream_t stream;
+    ucs_status_t status;
+    int result;
+
+    if (gpu == NULL) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    status = gstream_copy_get(gpu, attr->device, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (inside != NULL) {
+        inside->ops->leave(inside, &last);
+    }
+    result = gpu->ops->enter(gpu, &stream.place, &last);
+    inside = (result == GSTREAM_GPU_OK) ? gpu : NULL;
+    return gstream_gpu_status(gpu, result, "cannot enter a device");
+}
+
 ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)
 {
     const ucs_gstream_cmd_t cmd = {

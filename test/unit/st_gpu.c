@@ -47,6 +47,48 @@ int gpu_load(gpu_t *gpu)
     return 1;
 }
 
+void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda)
+{
+    void *func = dlsym(gpu->runtime, gpu->is_hip ? hip : cuda);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
+    return func;
+}
+
+/* CUDA's driver allocates in the current context */
+static void gpu_set_context(const gpu_t *gpu)
+{
+    int (*retain)(void **context, int device);
+    int (*set)(void *context);
+    void *context;
+
+    if (!gpu->is_hip) {
+        *(void**)&retain = gpu_func(gpu, NULL, "cuDevicePrimaryCtxRetain");
+        *(void**)&set    = gpu_func(gpu, NULL, "cuCtxSetCurrent");
+        CU_ASSERT_EQUAL(retain(&context, 0), 0);
+        CU_ASSERT_EQUAL(set(context), 0);
+    }
+}
+
+uint8_t *gpu_alloc(const gpu_t *gpu, size_t length)
+{
+    uint8_t *memory = NULL;
+    int (*get)(uint8_t **address, size_t size);
+
+    gpu_set_context(gpu);
+    *(void**)&get = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
+    CU_ASSERT_EQUAL_FATAL(get(&memory, length), 0);
+    return memory;
+}
+
+void gpu_free(const gpu_t *gpu, uint8_t *memory)
+{
+    int (*put)(uint8_t *address);
+
+    *(void**)&put = gpu_func(gpu, "hipFree", "cuMemFree_v2");
+    CU_ASSERT_EQUAL(put(memory), 0);
+}
+
 void gpu_run(int is_hip, const char *lane, gpu_body_t body)
 {
     gpu_t gpu        = {.is_hip = is_hip};

@@ -30,6 +30,14 @@ void *gpu_open(int is_hip);
 /** The same, with what it counts. Non-zero if it is there. */
 int gpu_load(gpu_t *gpu);
 
+/** A call of the runtime, by its HIP name or by CUDA's; asserts. */
+void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda);
+
+/** Get memory in device 0, for which CUDA's context is made current; asserts.
+ *  And give it back. */
+uint8_t *gpu_alloc(const gpu_t *gpu, size_t length);
+void gpu_free(const gpu_t *gpu, uint8_t *memory);
+
 /** Run the body of a case on a pair whose streams are of HIP or else of CUDA,
  *  with this lane alone; NULL: all of them are there, in no order of the
  *  user's. With ST_TEST_STREAM in the environment only that runtime's cases

@@ -14,7 +14,6 @@
 #include "core/st_op.h"
 #include "core/st_worker.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,51 +33,17 @@ typedef struct place {
 
 static uint8_t host_bytes[DEVICE_LENGTH];
 
-/* A call of the runtime, by its HIP name or by CUDA's */
-static void *gpu_func(gpu_t *gpu, const char *hip, const char *cuda)
-{
-    void *func = dlsym(gpu->runtime, gpu->is_hip ? hip : cuda);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
-    return func;
-}
-
-/* CUDA's driver allocates in the current context */
-static void set_context(gpu_t *gpu)
-{
-    int (*retain)(void **context, int device);
-    int (*set)(void *context);
-    void *context;
-
-    if (!gpu->is_hip) {
-        *(void**)&retain = gpu_func(gpu, NULL, "cuDevicePrimaryCtxRetain");
-        *(void**)&set    = gpu_func(gpu, NULL, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL(retain(&context, 0), 0);
-        CU_ASSERT_EQUAL(set(context), 0);
-    }
-}
-
 static void place_get(gpu_t *gpu, place_t *place, int is_device)
 {
-    int (*get)(uint8_t **address, size_t size);
-
-    set_context(gpu);
-    *(void**)&get    = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
     place->is_device = is_device;
-    place->buffer    = malloc(DEVICE_LENGTH);
-    if (is_device) {
-        free(place->buffer);
-        CU_ASSERT_EQUAL_FATAL(get(&place->buffer, DEVICE_LENGTH), 0);
-    }
+    place->buffer    = is_device ? gpu_alloc(gpu, DEVICE_LENGTH) :
+                                   malloc(DEVICE_LENGTH);
 }
 
 static void place_put(gpu_t *gpu, place_t *place)
 {
-    int (*put)(uint8_t *address);
-
-    *(void**)&put = gpu_func(gpu, "hipFree", "cuMemFree_v2");
     if (place->is_device) {
-        CU_ASSERT_EQUAL(put(place->buffer), 0);
+        gpu_free(gpu, place->buffer);
     } else {
         free(place->buffer);
     }

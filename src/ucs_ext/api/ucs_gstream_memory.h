@@ -232,6 +232,22 @@ ucs_status_t ucs_gstream_memory_copy_by(const ucs_gstream_memory_attr_t *attr,
                                         void *dst, const void *src,
                                         size_t length);
 
+
+/**
+ * Make the device of such memory the calling thread's current one, for calls of
+ * other libraries that work on what is current: CUDA's primary context of the
+ * device, or HIP's device. It stays so until the thread calls this again.
+ *
+ * @param [in] attr `type` and `device` say which; not the host.
+ *
+ * @return UCS_OK; UCS_ERR_NO_DEVICE if the runtime is not loaded;
+ *         UCS_ERR_IO_ERROR if it fails, which logs why.
+ *
+ * Threads: for threads of the library alone: what was current before comes
+ *          back with the next call at the earliest.
+ */
+ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr);
+
 #ifdef __cplusplus
 }
 #endif

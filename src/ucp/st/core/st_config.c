@@ -95,6 +95,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      ucs_offsetof(ucp_st_config_t, direct_attach_min),
      UCS_CONFIG_TYPE_MEMUNITS},
 
+    {"HOST_GPU_MIN", "64k",
+     "Shortest message from or to memory of a GPU that lane host leaves to\n"
+     "UCX as it is, where UCX has a transport that copies such memory\n"
+     "(cuda_copy, rocm_copy); inf: none. Others are staged. Each side has its\n"
+     "own.",
+     ucs_offsetof(ucp_st_config_t, host_gpu_min), UCS_CONFIG_TYPE_MEMUNITS},
+
     {"STATS", "n",
      "Write the counts of each st worker to the standard error output when it\n"
      "is destroyed, or at the exit of the process.",

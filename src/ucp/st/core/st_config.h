@@ -24,6 +24,7 @@ typedef struct ucp_st_config {
     size_t                   direct_nt_min;
     size_t                   direct_map_min;
     size_t                   direct_attach_min;
+    size_t                   host_gpu_min;
     int                      stats;
 } ucp_st_config_t;
 

@@ -14,6 +14,7 @@
 #endif
 
 #include "host/st_host.h"
+#include "host/st_host_gpu.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
@@ -265,6 +266,9 @@ static void ucp_st_host_send(ucp_st_op_t *op)
         ucp_st_trace_move(op);
     }
     ucp_st_worker_unlock(op->worker);
+    if (is_send) {
+        ucp_st_host_gpu_set(op, &param);
+    }
     status  = ucp_st_svc_ep_get(op->peer, UCP_ST_SVC_EP_DATA, &ep);
     request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
               ucp_am_send_nbx(ep, is_send ? UCP_ST_SVC_AM_DATA :
@@ -290,19 +294,18 @@ static void ucp_st_host_recv(ucp_st_op_t *op)
         .cb.recv_am   = ucp_st_host_received_cb,
         .user_data    = op
     };
-    ucs_status_ptr_t request  = NULL;
+    ucs_status_ptr_t request;
 
     host->msg       = NULL;
     host->is_moving = 1;
     ucp_st_trace_move(op);
     ucp_st_worker_unlock(op->worker);
     if (msg->is_rndv && (op->msg_length > 0)) {
+        ucp_st_host_gpu_set(op, &param);
         request = ucp_am_recv_data_nbx(ucp_worker, msg->data, op->data,
                                        op->msg_length, &param);
     } else {
-        if (op->msg_length > 0) {
-            memcpy(op->data, msg->data, op->msg_length);
-        }
+        request = UCS_STATUS_PTR(ucp_st_host_gpu_copy(op, msg->data));
         ucp_am_data_release(ucp_worker, msg->data);
     }
     free(msg);
@@ -770,7 +773,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .cleanup = ucp_st_queue_hook_none
     },
     .op     = {
-        .reaches       = ucp_st_lane_reaches_host,
+        .reaches       = ucp_st_host_gpu_reaches,
         .offer         = ucp_st_host_offer,
         .bind          = ucp_st_host_bind,
         .post          = ucp_st_lane_no_post,
