@@ -14,6 +14,12 @@ ucs_gstream_type_t st_any_type(void);
 /** Create a stream of that type. */
 ucs_status_t st_any_stream(ucs_gstream_h *stream_p);
 
+/** How many of so many uses of an operation, each a start and a wait beside
+ *  functions, a stream of that type takes while it waits for a gate: all on the
+ *  host. On a GPU a call that finds no room would block, and with it the thread
+ *  that is to open the gate. */
+unsigned st_any_ahead(unsigned uses);
+
 /** Have a stream wait until a gate, which is 0 until then, is opened. It lives
  *  until the stream has passed. */
 ucs_status_t st_any_hold(ucs_gstream_h stream, uint64_t *gate);

@@ -3,6 +3,7 @@
  * st_progress_ahead.c - P4 and P5: hosts far ahead of their streams, and of the
  * hosts of their peers.
  */
+#include "st_any.h"
 #include "st_progress.h"
 
 #include <stdio.h>
@@ -57,9 +58,15 @@ static int ahead_init(st_rank_t *me, ahead_t *ahead, int from)
     return 1;
 }
 
+/* As many as a stream takes before the peer begins, which it does behind them */
+static int p4_iterations(const st_rank_t *me, int iterations)
+{
+    return (int)st_any_ahead((unsigned)st_progress_iterations(me, iterations));
+}
+
 static void ahead_enqueue(ahead_t *ahead)
 {
-    int starts   = st_progress_iterations(ahead->me, AHEAD_STARTS);
+    int starts   = p4_iterations(ahead->me, AHEAD_STARTS);
     size_t count = 0;
     size_t i, part;
 
@@ -128,7 +135,7 @@ void st_p4_recvs(st_rank_t *me)
  * before it starts 1 */
 void st_p4_second(st_rank_t *me)
 {
-    int uses = st_progress_iterations(me, 2000);
+    int uses = p4_iterations(me, 2000);
     ucp_st_queue_h queue[2];
     st_msg_t msgs[2];
     int is_a = (me->index % 2) == 0;

@@ -35,6 +35,7 @@ typedef struct {
     uint64_t       gate;
     uint32_t       passed; /* the stream has run everything */
     int            uses;   /* enqueued before the other side was lost */
+    ucs_status_t   status; /* of enqueueing */
     uint8_t        buffer[LEN];
     uint8_t        copy[LEN];
 } side_t;
@@ -52,10 +53,11 @@ static void side_init(side_t *side, st_rank_t *me)
         .peer       = me->node.peers[!me->index]
     };
 
-    side->me    = me;
-    side->scene = scene;
-    side->uses  = 0;
-    side->queue = st_rank_queue(me, &me->node, 0);
+    side->me     = me;
+    side->scene  = scene;
+    side->uses   = 0;
+    side->status = UCS_OK;
+    side->queue  = st_rank_queue(me, &me->node, 0);
     st_rank_at(me, "matching");
     ST_OK(me, ((me->index == 0) == scene->is_send ?
                ucp_st_send_init : ucp_st_recv_init)(me->node.worker, &params,
@@ -84,24 +86,24 @@ static int is_allowed(ucs_status_t status)
            (status == UCS_ERR_ENDPOINT_TIMEOUT);
 }
 
-/* All uses, which begin when the gate opens; or, on a slow machine, those until
- * questions and answers have had the NIC fail */
-static void side_enqueue(side_t *side)
+/* Uses up to a number; or, on a slow machine, those until questions and answers
+ * have had the NIC fail. Behind the last one the stream tells. */
+static void side_enqueue(side_t *side, int uses)
 {
-    st_rank_t *me        = side->me;
-    ucs_gstream_h stream = st_rank_stream(me, 0);
-    ucs_status_t status  = UCS_OK;
+    st_rank_t *me = side->me;
 
-    ST_OK(me, st_any_hold(stream, &side->gate));
-    while ((status == UCS_OK) && (side->uses < USES)) {
-        status = ucp_st_enqueue_start(side->queue, side->op);
-        if (status == UCS_OK) {
+    while ((side->status == UCS_OK) && (side->uses < uses)) {
+        side->status = ucp_st_enqueue_start(side->queue, side->op);
+        if (side->status == UCS_OK) {
             ++side->uses;
-            status = ucp_st_enqueue_wait(side->queue, side->op);
+            side->status = ucp_st_enqueue_wait(side->queue, side->op);
         }
     }
-    ST_CHECK(me, (status == UCS_OK) || is_allowed(status));
-    ST_OK(me, ucs_gstream_enqueue_func(stream, passed_func, &side->passed));
+    ST_CHECK(me, (side->status == UCS_OK) || is_allowed(side->status));
+    if (uses == USES) {
+        ST_OK(me, ucs_gstream_enqueue_func(st_rank_stream(me, 0), passed_func,
+                                           &side->passed));
+    }
 }
 
 static void side_open_gate(side_t *side)
@@ -143,12 +145,17 @@ static void side_check(side_t *side)
 
 static void rank_main(st_rank_t *me)
 {
+    const int ahead = (int)st_any_ahead(USES);
     static side_t side;
 
     side_init(&side, me);
-    side_enqueue(&side);
+    ST_OK(me, st_any_hold(st_rank_stream(me, 0), &side.gate));
+    side_enqueue(&side, ahead);
     st_rank_barrier(me);
     side_open_gate(&side);
+    if (ahead < USES) { /* There was no room for the others */
+        side_enqueue(&side, USES);
+    }
     if ((me->index != 0) || !side.scene->is_called) {
         side_await_passed(&side);
     }

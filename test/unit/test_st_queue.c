@@ -41,35 +41,37 @@ static void check_moved(const ucp_st_worker_attr_t *attr, uint64_t messages)
 /* S1, S2, S4: the data of every use arrives in stream order */
 FLOW_CASE(run_ahead, LEN, 0)
 {
+    unsigned uses = st_any_ahead(MANY);
     ucp_st_worker_attr_t attr;
     ucp_st_op_attr_t op_attr;
 
-    flow_run_ahead(flow, MANY);
+    flow_run_ahead(flow, uses);
 
     CU_ASSERT_EQUAL(ucp_st_worker_query(a->worker, &attr), UCS_OK);
-    check_moved(&attr, MANY);
-    CU_ASSERT_EQUAL(attr.stats.starts, MANY);
-    CU_ASSERT_EQUAL(attr.stats.waits, MANY);
+    check_moved(&attr, uses);
+    CU_ASSERT_EQUAL(attr.stats.starts, uses);
+    CU_ASSERT_EQUAL(attr.stats.waits, uses);
     CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].matches, 1);
-    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].starts, MANY);
-    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].waits, MANY);
+    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].starts, uses);
+    CU_ASSERT_EQUAL(attr.stats.lanes[st_lane()].waits, uses);
     CU_ASSERT_EQUAL(ucp_st_op_query(flow->recv, &op_attr), UCS_OK);
-    CU_ASSERT_EQUAL(op_attr.started, MANY);
-    CU_ASSERT_EQUAL(op_attr.completed, MANY);
+    CU_ASSERT_EQUAL(op_attr.started, uses);
+    CU_ASSERT_EQUAL(op_attr.completed, uses);
 }
 
 /* S10: with few entries the host is not blocked; uses are posted late */
 ST_CASE(few_entries)
 {
+    unsigned uses = st_any_ahead(MANY);
     ucp_st_worker_attr_t attr;
     flow_t flow;
 
     setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES", "4", 1);
     if (flow_init(&flow, LEN, 0)) {
-        flow_run_ahead(&flow, MANY);
+        flow_run_ahead(&flow, uses);
         CU_ASSERT_EQUAL(ucp_st_worker_query(flow.pair.side[ST_A].worker, &attr),
                         UCS_OK);
-        check_moved(&attr, MANY);
+        check_moved(&attr, uses);
         if (st_lane() == UCP_ST_LANE_TRIG) {
             CU_ASSERT(attr.stats.late_posts > 0);
         } else {
@@ -132,7 +134,7 @@ ST_CASE(match_while_ahead)
     if (flow_init(&flow, LEN, 0)) {
         st_hold(&flow.pair.side[ST_A], &gate);
         st_hold(&flow.pair.side[ST_B], &gate);
-        for (i = 0; i < MANY; ++i) {
+        for (i = 0; i < st_any_ahead(MANY); ++i) {
             st_use(&flow.pair.side[ST_A], flow.send);
             st_use(&flow.pair.side[ST_B], flow.recv);
         }
