@@ -646,6 +646,8 @@ GPU_CASE(refused)
     volatile uint64_t *known = get_word();
     ucs_gstream_cmd_t cmds[2];
 
+    /* What it was tried with is over */
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     gstream_util_quiet(1);
     gstream_util_refused(&params, UCS_ERR_INVALID_PARAM);
     params.native     = NULL;
