@@ -206,6 +206,15 @@ st_forking()
     export UCX_VFS_ENABLE=n
 }
 
+# Gives streams of GPUs hardware queues of their own, unless the environment says
+# how many there are: by default there are few, and streams that share one hold
+# each other up.
+st_gpu_queues()
+{
+    export CUDA_DEVICE_MAX_CONNECTIONS=${CUDA_DEVICE_MAX_CONNECTIONS:-32}
+    export GPU_MAX_HW_QUEUES=${GPU_MAX_HW_QUEUES:-32}
+}
+
 # Keeps MPI on the loopback device, for tests and for the quick start.
 st_loopback()
 {

@@ -542,6 +542,9 @@ write_json()
         printf '"cpu":%s,"cores":%s,"version":%s,"commit":%s,"mpi":%s,' \
             "$(json_text "$cpu")" "$(nproc)" "$(json_text "$version")" \
             "$(json_text "$commit")" "$(json_text "$mpi")"
+        printf '"cuda_device_max_connections":%s,"gpu_max_hw_queues":%s,' \
+            "$(json_text "$CUDA_DEVICE_MAX_CONNECTIONS")" \
+            "$(json_text "$GPU_MAX_HW_QUEUES")"
         printf '"passed":%s,"failed":%s,"skipped":%s,\n"tests":[' \
             "$passed" "$failed" "$skipped"
         while IFS=$'\t' read -r name rc seconds reason; do
@@ -582,6 +585,7 @@ write_page()
         echo "| date | $now |"
         echo "| kernel, libc | $(uname -r), $libc |"
         echo "| processor | $cpu, $(nproc) cores |"
+        echo "| hardware queues | CUDA_DEVICE_MAX_CONNECTIONS=$CUDA_DEVICE_MAX_CONNECTIONS, GPU_MAX_HW_QUEUES=$GPU_MAX_HW_QUEUES |"
         echo "| UCX-ST | $version $commit, packed $packed; $mpi |"
         echo "| result | $passed passed, $failed failed, $skipped skipped |"
         printf '\n    %s\n\n' "${gpu_text//$'\n'/$'\n    '}"
@@ -627,6 +631,7 @@ run()
     echo "$gpu_text"
     st_loopback
     st_forking
+    st_gpu_queues
     st_nic strict
     export ST_BUILDDIR=$build FI_SOCKETS_PE_WAITTIME=0
     for flavour in "${flavours[@]}"; do

@@ -397,6 +397,7 @@ mkdir -p "$logs"
 rm -f "$logs"/*.log
 st_loopback
 st_forking
+st_gpu_queues
 st_lane trig
 export UCX_TLS=cxi_trig,self
 # The sockets provider's threads are not to spin on cores that others need

@@ -115,6 +115,7 @@ export ST_RUN=$srcdir/contrib/ucx-st-run ST_BUILDDIR=$builddir
 . "$srcdir/contrib/common.sh"
 st_loopback
 st_forking
+st_gpu_queues
 st_nic "$nic"
 
 failed=0

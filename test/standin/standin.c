@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define STANDIN_MAX_DEPTH 16
+#define STANDIN_MAX_DEPTH 16   /* Contexts that a thread has pushed */
+#define STANDIN_ROOM      1020 /* Calls; seen with CUDA 13.0 on an H200 */
 
 
 pthread_mutex_t standin_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,6 +48,16 @@ static int standin_version(void)
            standin_kind.version : (int)version;
 }
 
+/* As the runtime has them, unless a setting of this library says otherwise */
+static int standin_queues(void)
+{
+    long queues = standin_number(standin_kind.queues_name, standin_kind.queues,
+                                 STANDIN_MAX_QUEUES);
+
+    queues = standin_number("STANDIN_QUEUES", queues, STANDIN_MAX_QUEUES);
+    return (queues == 0) ? 1 : (int)queues;
+}
+
 static void standin_seed(void)
 {
     struct timespec now;
@@ -66,23 +77,19 @@ static void standin_settings_read(void)
                                                STANDIN_MAX_DEVICES);
     standin_set.version  = standin_version();
     standin_set.memops   = (int)standin_number("STANDIN_MEMOPS", -1, 1);
-    standin_set.queues   = (int)standin_number("STANDIN_QUEUES",
-                                               STANDIN_MAX_QUEUES,
-                                               STANDIN_MAX_QUEUES);
+    standin_set.queues   = standin_queues();
     standin_set.offset   = (int)standin_number("STANDIN_OFFSET", 0, 1);
     standin_set.iomemory = (int)standin_number("STANDIN_IOMEMORY", 1, 1);
     standin_set.peer     = (int)standin_number("STANDIN_PEER", 1, 1);
     standin_set.signal   = (int)standin_number("STANDIN_SIGNAL", 0, 1);
     standin_set.dmabuf   = (int)standin_number("STANDIN_DMABUF", 1, 1);
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
-    standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH", 0, 100000);
+    standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH",
+                                                    STANDIN_ROOM, 100000);
     standin_set.delay_us = (unsigned)standin_number("STANDIN_DELAY_US", 0,
                                                     1000000);
     standin_set.memory   = (size_t)standin_number("STANDIN_MEMORY", 0,
                                                   1L << 60);
-    if (standin_set.queues == 0) {
-        standin_set.queues = 1;
-    }
     standin_seed();
 }
 

@@ -66,6 +66,8 @@ typedef struct {
                                 * the first call initialises */
     int        version;        /* Unless STANDIN_VERSION says otherwise */
     int        callback_error; /* Of a call by a host function */
+    const char *queues_name;   /* Variable with the number of hardware queues */
+    int        queues;         /* Of them, without that variable */
 } standin_kind_t;
 
 typedef struct {
@@ -79,7 +81,7 @@ typedef struct {
     int          signal;   /* Waits are for signal memory only */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
-    unsigned     depth;    /* Commands in a hardware queue; 0: any number */
+    unsigned     depth;    /* Calls in a hardware queue; 0: any number */
     unsigned     delay_us; /* Longest delay before a command */
     unsigned     seed;
     size_t       memory;   /* Bytes a device has; 0: no limit */
@@ -108,6 +110,7 @@ typedef struct {
     int             error; /* Not 0: the device is lost */
     size_t          used;
     unsigned        peers; /* Bits of the devices that it may reach */
+    unsigned        blocked; /* Kernels and copies that wait for room */
     standin_ctx_t   *primary;
     unsigned        primary_refs;
     standin_queue_t *queues[STANDIN_MAX_QUEUES];
@@ -148,6 +151,7 @@ struct standin_stream {
     uint64_t         owner;   /* Number of the thread */
     uint64_t         enqueued;
     uint64_t         done;
+    unsigned         blocked; /* Calls that wait for room */
     int              capture;
     size_t           nodes;   /* Commands captured */
 };
@@ -315,7 +319,7 @@ typedef struct {
 struct standin_queue {
     int            device;
     unsigned       streams; /* That share it */
-    unsigned       length;  /* Commands that are not done */
+    unsigned       length;  /* Commands that take room, not done */
     int            has_thread;
     pthread_cond_t cond;
     standin_cmd_t  *head;
@@ -437,6 +441,10 @@ void standin_stream_end_ctx(standin_ctx_t *ctx);
 int standin_stream_find(void *handle, standin_ctx_t *ctx,
                         standin_stream_t **stream_p);
 
+/* The same, and waits while a call waits for room in that stream. */
+int standin_stream_get(void *handle, standin_ctx_t *ctx,
+                       standin_stream_t **stream_p);
+
 /* A call with a stream begins: takes the lock if it returns STANDIN_OK. */
 int standin_enter_stream(void *handle, standin_stream_t **stream_p);
 
@@ -444,6 +452,12 @@ int standin_enter_stream(void *handle, standin_stream_t **stream_p);
  * memory. */
 standin_cmd_t *standin_cmd_new(standin_stream_t *stream, int type,
                                size_t size);
+
+/* Whether a command takes room in a queue; host functions do not. */
+int standin_cmd_takes_room(const standin_cmd_t *cmd);
+
+/* Wait while kernels or copies wait for room in a stream of a device. */
+void standin_wait_launches(int device);
 
 /* Put a command into its stream, or free it. */
 int standin_enqueue(standin_cmd_t *cmd);

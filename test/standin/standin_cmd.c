@@ -410,7 +410,7 @@ void *standin_queue_main(void *arg)
             standin_stream_wake();
         }
         cmd->stream->done = cmd->seq;
-        --queue->length;
+        queue->length    -= (unsigned)standin_cmd_takes_room(cmd);
         pthread_cond_broadcast(&standin_done);
         if ((standin_set.delay_us == 0) || (standin_random(queue, 2) == 0)) {
             standin_queue_post(queue);

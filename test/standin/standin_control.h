@@ -46,8 +46,8 @@ STANDIN_API void *standin_dma(const void *address, size_t size);
  *  not done is dropped. */
 STANDIN_API void standin_lose_device(int device);
 
-/** From now on a hardware queue has room for so many commands, and a call that
- *  finds none waits; 0: for any number. STANDIN_DEPTH, at any time. */
+/** From now on a hardware queue has room for so many calls, and one that finds
+ *  none waits; 0: for any number. STANDIN_DEPTH, at any time. */
 STANDIN_API void standin_set_depth(unsigned depth);
 
 /** Whether waits are for signal memory only: STANDIN_SIGNAL, at any time. */

@@ -23,7 +23,9 @@
 const standin_kind_t standin_kind = {
     .name           = "CUDA",
     .version        = 12020,
-    .callback_error = STANDIN_ERR_NOT_PERMITTED
+    .callback_error = STANDIN_ERR_NOT_PERMITTED,
+    .queues_name    = "CUDA_DEVICE_MAX_CONNECTIONS",
+    .queues         = 8
 };
 
 static const standin_name_t standin_cuda_names[] = {

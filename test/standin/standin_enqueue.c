@@ -228,7 +228,7 @@ int standin_enqueue_kernel(void *handle, void (*func)(void *args),
     if (err != STANDIN_OK) {
         return err;
     }
-    err = standin_stream_find(handle, ctx, &stream);
+    err = standin_stream_get(handle, ctx, &stream);
     if ((err == STANDIN_OK) && (stream->ctx != ctx)) {
         err = STANDIN_ERR_HANDLE;
     }
@@ -273,5 +273,6 @@ int standin_enqueue_host(void *handle, standin_host_func_t func,
     cmd->host.handle   = handle;
     cmd->host.arg      = arg;
     ++standin_count.host_funcs;
+    standin_wait_launches(stream->device);
     return standin_leave(standin_enqueue(cmd));
 }

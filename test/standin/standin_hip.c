@@ -30,7 +30,9 @@ const standin_kind_t standin_kind = {
     .name           = "HIP",
     .is_hip         = 1,
     .version        = 50220730,
-    .callback_error = STANDIN_ERR_STATE
+    .callback_error = STANDIN_ERR_STATE,
+    .queues_name    = "GPU_MAX_HW_QUEUES",
+    .queues         = 4
 };
 
 static const standin_name_t standin_hip_names[] = {

@@ -401,6 +401,7 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
     if (standin_overlaps((uintptr_t)host, size)) {
         return standin_leave(STANDIN_ERR_REGISTERED);
     }
+    standin_wait_launches(ctx->device);
     if (is_io && !standin_set.iomemory) {
         return standin_leave(standin_kind.is_hip ? STANDIN_ERR_INVALID :
                              STANDIN_ERR_NOT_PERMITTED);
@@ -421,6 +422,7 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
     return standin_leave(STANDIN_OK);
 }
 
+/* Waits as a free does */
 int standin_mem_unregister(void *host)
 {
     standin_range_t *range;
@@ -435,8 +437,11 @@ int standin_mem_unregister(void *host)
         (range->host != (uintptr_t)host)) {
         return standin_leave(STANDIN_ERR_NOT_REGISTERED);
     }
-    err = standin_devices[range->device].error;
-    standin_range_remove(range);
+    err   = standin_stream_idle(range->device, NULL);
+    range = standin_mem_find((uintptr_t)host, 0);
+    if (range != NULL) {
+        standin_range_remove(range);
+    }
     return standin_leave(err);
 }
 
@@ -646,6 +651,7 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
     return standin_leave(err);
 }
 
+/* Waits as a free does: the runtimes leave open whether they do */
 int standin_mem_ipc_close(uint64_t address)
 {
     standin_range_t *range;
@@ -659,9 +665,11 @@ int standin_mem_ipc_close(uint64_t address)
     if ((range == NULL) || (range->kind != STANDIN_IPC)) {
         return standin_leave(STANDIN_ERR_INVALID);
     }
+    err   = standin_stream_idle(ctx->device, NULL);
+    range = standin_mem_find(address, 1);
     ++standin_count.closes;
-    if (--range->opens == 0) {
+    if ((range != NULL) && (--range->opens == 0)) {
         standin_range_remove(range);
     }
-    return standin_leave(standin_devices[ctx->device].error);
+    return standin_leave(err);
 }

@@ -7,6 +7,11 @@
  * the order in which they were put there, whatever their stream, so one that
  * waits holds up all streams of its queue. Priorities change nothing.
  *
+ * A queue has room for so many calls (STANDIN_DEPTH): one that finds none waits
+ * until a command is done. Meanwhile all calls with its stream wait, also to ask
+ * about it; behind a kernel or a copy host functions of all streams of the
+ * device wait, too. So it was seen on a GPU.
+ *
  * The legacy default stream of a context and its blocking streams wait for each
  * other: whatever is put into one is put behind a command that waits for what
  * the other has by then.
@@ -170,7 +175,7 @@ static int standin_stream_of_thread(standin_ctx_t *ctx,
 }
 
 int standin_stream_find(void *handle, standin_ctx_t *ctx,
-                               standin_stream_t **stream_p)
+                        standin_stream_t **stream_p)
 {
     standin_stream_t *stream = standin_streams;
 
@@ -186,6 +191,19 @@ int standin_stream_find(void *handle, standin_ctx_t *ctx,
     }
     *stream_p = stream;
     return (stream == NULL) ? STANDIN_ERR_HANDLE : STANDIN_OK;
+}
+
+/* The stream may go while it is waited for */
+int standin_stream_get(void *handle, standin_ctx_t *ctx,
+                       standin_stream_t **stream_p)
+{
+    int err = standin_stream_find(handle, ctx, stream_p);
+
+    while ((err == STANDIN_OK) && ((*stream_p)->blocked > 0)) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+        err = standin_stream_find(handle, ctx, stream_p);
+    }
+    return err;
 }
 
 /* What a test has said of a call; the lock is held */
@@ -211,7 +229,7 @@ int standin_enter_stream(void *handle, standin_stream_t **stream_p)
     if (err != STANDIN_OK) {
         return err;
     }
-    err = standin_stream_find(handle, ctx, stream_p);
+    err = standin_stream_get(handle, ctx, stream_p);
     if (err == STANDIN_OK) {
         err = standin_devices[(*stream_p)->device].error;
     }
@@ -281,7 +299,41 @@ static int standin_has_room(const standin_queue_t *queue)
            standin_devices[queue->device].error;
 }
 
-/* As a ring of a device has it: a call waits for room */
+int standin_cmd_takes_room(const standin_cmd_t *cmd)
+{
+    return (cmd->type != STANDIN_CMD_HOST) &&
+           (cmd->type != STANDIN_CMD_CALLBACK);
+}
+
+void standin_wait_launches(int device)
+{
+    while (standin_devices[device].blocked > 0) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+}
+
+/* As a ring of a device has it: a call waits for room. A device that is lost has
+ * room. */
+static void standin_wait_room(const standin_cmd_t *cmd)
+{
+    standin_stream_t *stream = cmd->stream;
+    unsigned is_launch       = (cmd->type == STANDIN_CMD_KERNEL) ||
+                               (cmd->type == STANDIN_CMD_COPY);
+
+    if (standin_has_room(stream->queue)) {
+        return;
+    }
+    ++standin_count.full;
+    ++stream->blocked;
+    standin_devices[stream->device].blocked += is_launch;
+    do {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    } while (!standin_has_room(stream->queue));
+    --stream->blocked;
+    standin_devices[stream->device].blocked -= is_launch;
+    pthread_cond_broadcast(&standin_done);
+}
+
 static int standin_push(standin_cmd_t *cmd)
 {
     standin_queue_t *queue = cmd->stream->queue;
@@ -290,11 +342,10 @@ static int standin_push(standin_cmd_t *cmd)
         standin_cmd_free(cmd);
         return STANDIN_ERR_NO_MEMORY;
     }
-    standin_count.full += !standin_has_room(queue);
-    while (!standin_has_room(queue)) {
-        pthread_cond_wait(&standin_done, &standin_lock);
+    if (standin_cmd_takes_room(cmd)) {
+        standin_wait_room(cmd);
+        ++queue->length;
     }
-    ++queue->length;
     cmd->seq = ++cmd->stream->enqueued;
     if (queue->tail == NULL) {
         queue->head = cmd;

@@ -233,6 +233,9 @@ int st_cunit_main(const char *suite, int argc, char **argv)
 
     st_cunit_without_hooks(argv);
     setenv("FI_CXIEMU_LEAKS", "y", 0); /* of whoever opens an emulated NIC */
+    /* Hardware queues of GPUs: streams of tests wait for each other */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    setenv("GPU_MAX_HW_QUEUES", "32", 0);
     signal(SIGALRM, st_cunit_on_alarm);
     run.suite = CU_add_suite(suite, NULL, NULL);
     if (run.suite == NULL) {

@@ -471,55 +471,6 @@ RT_CASE_SET(lost_device, "", "")
     CU_ASSERT_EQUAL(__atomic_load_n(&test_calls, __ATOMIC_ACQUIRE), 0);
 }
 
-/* Memory that is gone when a stream comes to it: the device is lost */
-RT_CASE_SET(memory_gone, "", "")
-{
-    uint64_t *words = rt_host_alloc(rt, TEST_BYTES);
-    uint64_t *host  = calloc(TEST_WORDS, 8);
-    void *stream    = rt_stream(rt);
-
-    CU_ASSERT_EQUAL(rt_register(rt, host, TEST_BYTES, 0), RT_OK);
-    CU_ASSERT_EQUAL(rt_wait(rt, stream, &words[0], 1, RT_GEQ), RT_OK);
-    CU_ASSERT_EQUAL(rt_write(rt, stream, host, 1), RT_OK);
-    CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
-    test_store(&words[0], 1);
-    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
-    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_ADDRESS);
-    CU_ASSERT_EQUAL(host[0], 0);
-    free(host);
-}
-
-/* The same for a copy: the memory is not taken for pageable memory */
-RT_CASE_SET(copy_gone, "", "")
-{
-    uint64_t *words = rt_host_alloc(rt, TEST_BYTES);
-    uint64_t *host  = calloc(TEST_WORDS, 8);
-    void *stream    = rt_stream(rt);
-
-    CU_ASSERT_EQUAL(rt_register(rt, host, TEST_BYTES, 0), RT_OK);
-    CU_ASSERT_EQUAL(rt_wait(rt, stream, &words[0], 1, RT_GEQ), RT_OK);
-    CU_ASSERT_EQUAL(rt_copy(rt, stream, host, words, 8), RT_OK);
-    CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
-    test_store(&words[0], 1);
-    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
-    CU_ASSERT_EQUAL(host[0], 0);
-    free(host);
-}
-
-/* The same for a word that a stream waits for */
-RT_CASE_SET(word_gone, "", "")
-{
-    uint64_t *host = calloc(TEST_WORDS, 8);
-    void *stream   = rt_stream(rt);
-
-    CU_ASSERT_EQUAL(rt_register(rt, host, TEST_BYTES, 0), RT_OK);
-    CU_ASSERT_EQUAL(rt_wait(rt, stream, host, 1, RT_GEQ), RT_OK);
-    CU_ASSERT_EQUAL(rt_query(rt, stream), RT_NOT_READY);
-    CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
-    free(host);
-    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_ADDRESS);
-}
-
 /* CUDA's contexts */
 
 static void test_contexts(const rt_t *rt)
