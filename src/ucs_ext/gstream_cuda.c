@@ -406,5 +406,8 @@ gstream_gpu_t gstream_cuda = {
 #endif
     .names     = gstream_cuda_names,
     .num_names = sizeof(gstream_cuda_names) / sizeof(gstream_cuda_names[0]),
-    .ops       = &gstream_cuda_gpu_ops
+    .ops       = &gstream_cuda_gpu_ops,
+
+    .queues_name = "CUDA_DEVICE_MAX_CONNECTIONS",
+    .num_queues  = 8
 };

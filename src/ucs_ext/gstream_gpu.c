@@ -73,6 +73,7 @@ typedef struct gstream_gpu_stream {
     int                 is_own;   /* made here */
     gstream_gpu_place_t place;
     unsigned            wait_flags;
+    gstream_share_t     share;
     pthread_mutex_t     lock;
     gstream_gpu_op_t    *ops;     /* scratch for a call, */
     size_t              max_ops;  /* that there is room for, */
@@ -283,6 +284,10 @@ static ucs_status_t gstream_gpu_create(const ucs_gstream_params_t *params,
         free(stream);
         return status;
     }
+    stream->share = (gstream_share_t){.gpu    = gpu,
+                                      .device = stream->place.device,
+                                      .native = stream->native};
+    gstream_share_add(&stream->share);
     *stream_p = &stream->super;
     return UCS_OK;
 }
@@ -331,6 +336,7 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
         gstream_is_asked(super)) {
         return UCS_ERR_BUSY;
     }
+    gstream_share_remove(&stream->share);
     gstream_gpu_end_native(stream);
     pthread_mutex_destroy(&stream->lock);
     free(stream->ops);

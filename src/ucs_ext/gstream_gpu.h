@@ -204,6 +204,9 @@ struct gstream_gpu {
     const gstream_gpu_name_t *names;
     size_t                   num_names;
     const gstream_gpu_ops_t  *ops;
+    const char               *queues_name; /* variable of the environment that
+                                says how many hardware queues a device has */
+    unsigned                 num_queues;   /* without it */
 
     gstream_gpu_calls_t      calls;
     char                     library[UCS_GSTREAM_TEXT_MAX]; /* where found */
@@ -280,6 +283,20 @@ typedef struct gstream_copy_stream {
 /** Find a device's stream, or make it. Any thread. */
 ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
                               gstream_copy_stream_t *stream);
+
+/** A stream as one of those that share a device's hardware queues. */
+typedef struct gstream_share {
+    struct gstream_share *next;      /* As is_counted under a lock */
+    const gstream_gpu_t  *gpu;       /* This and the next ones: by the caller */
+    int                  device;
+    void                 *native;
+    int                  is_counted; /* The first one of its stream */
+} gstream_share_t;
+
+/** Count a stream while it is there. Warns, once a runtime, of more streams than
+ *  its device has queues for. Any thread. */
+void gstream_share_add(gstream_share_t *share);
+void gstream_share_remove(gstream_share_t *share);
 
 /** A call of ours failed as it may: the application does not see that when it
  *  asks for its last error. */

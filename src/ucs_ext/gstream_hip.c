@@ -395,5 +395,8 @@ gstream_gpu_t gstream_hip = {
 #endif
     .names     = gstream_hip_names,
     .num_names = sizeof(gstream_hip_names) / sizeof(gstream_hip_names[0]),
-    .ops       = &gstream_hip_gpu_ops
+    .ops       = &gstream_hip_gpu_ops,
+
+    .queues_name = "GPU_MAX_HW_QUEUES",
+    .num_queues  = 4
 };
