@@ -22,7 +22,8 @@
  *
  * A stream's `lock` keeps the commands of one call together and protects its
  * scratch memory. It is held during calls of the runtime that enqueue, which
- * wait for nothing but room in the stream.
+ * wait for room in the stream, and where they register memory or launch a host
+ * function for room that a kernel or a copy waits for in another one.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

@@ -6,6 +6,10 @@
  * so until it is removed. The ranges are few: words and other small pieces come
  * out of large areas. These stay for the life of the process, as to unregister
  * memory waits for all of a device's streams.
+ *
+ * To register memory may wait, too: on an H200 while a copy or a kernel finds
+ * no room in a stream. So the lock is not held then. The range is marked, and
+ * only what names the same range waits.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -34,6 +38,7 @@
 /* In place of a device's address */
 #define GSTREAM_MEMORY_UNKNOWN 0          /* Not registered yet */
 #define GSTREAM_MEMORY_REFUSED UINT64_MAX /* The runtime does not take it */
+#define GSTREAM_MEMORY_BUSY    (UINT64_MAX - 1) /* A thread registers it */
 
 
 /* A range. All but `mapped` is constant. */
@@ -42,7 +47,7 @@ typedef struct gstream_range {
     size_t                    length;
     ucs_gstream_memory_kind_t kind;
     uint64_t                  mapped[UCS_GSTREAM_TYPE_LAST]; /* The device's
-                                       address of it; or one of these two */
+                                       address of it; or one of these */
 } gstream_range_t;
 
 
@@ -53,15 +58,17 @@ typedef struct gstream_piece {
 
 
 /* The ranges in ascending order, and the free pieces by their size; all under
- * the lock, which is held while a range is registered. */
+ * the lock. */
 static struct {
     pthread_mutex_t lock;
+    pthread_cond_t  cond;    /* A range is not marked as busy any more */
     gstream_range_t *ranges;
     size_t          count;
     size_t          max;
     gstream_piece_t *free[GSTREAM_MEMORY_NUM_SIZES];
 } gstream_memory = {
-    .lock = PTHREAD_MUTEX_INITIALIZER
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .cond = PTHREAD_COND_INITIALIZER
 };
 
 
@@ -94,6 +101,33 @@ static gstream_range_t *gstream_memory_find(uintptr_t address)
     return ((range != NULL) && ((address - range->start) < range->length)) ?
                    range :
                    NULL;
+}
+
+/* Whether a thread registers a range with a runtime. The lock is held. */
+static int gstream_memory_is_busy(const gstream_range_t *range)
+{
+    unsigned type;
+
+    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+        if (range->mapped[type] == GSTREAM_MEMORY_BUSY) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The range that an address is in, once no thread registers it; NULL if there
+ * is none. The lock is held, but not while this waits, so that others may move
+ * the ranges. */
+static gstream_range_t *gstream_memory_find_idle(uintptr_t address)
+{
+    gstream_range_t *range;
+
+    while (((range = gstream_memory_find(address)) != NULL) &&
+           gstream_memory_is_busy(range)) {
+        pthread_cond_wait(&gstream_memory.cond, &gstream_memory.lock);
+    }
+    return range;
 }
 
 static ucs_status_t gstream_memory_insert(const gstream_range_t *range)
@@ -170,7 +204,7 @@ ucs_status_t ucs_gstream_memory_remove(void *start)
     size_t place;
 
     pthread_mutex_lock(&gstream_memory.lock);
-    range = gstream_memory_find((uintptr_t)start);
+    range = gstream_memory_find_idle((uintptr_t)start);
     if ((range != NULL) && (range->start == (uintptr_t)start)) {
         gone  = *range;
         place = range - gstream_memory.ranges;
@@ -191,35 +225,55 @@ ucs_status_t ucs_gstream_memory_remove(void *start)
     return status;
 }
 
+/* Registers a range. The lock is held, but not during the runtime's call: the
+ * range stays meanwhile, as it is busy, but not in its place. */
+static gstream_range_t *gstream_memory_register(const gstream_gpu_t *gpu,
+                                                gstream_range_t *range)
+{
+    uintptr_t start = range->start;
+    size_t length   = range->length;
+    int is_io       = (range->kind == UCS_GSTREAM_MEMORY_IO);
+    uint64_t mapped = GSTREAM_MEMORY_UNKNOWN;
+    int result;
+
+    range->mapped[gpu->type] = GSTREAM_MEMORY_BUSY;
+    pthread_mutex_unlock(&gstream_memory.lock);
+    result = gstream_gpu_register(gpu, (void*)start, length, is_io, &mapped);
+    pthread_mutex_lock(&gstream_memory.lock);
+    if ((result == GSTREAM_GPU_INVALID) ||
+        (result == GSTREAM_GPU_NOT_SUPPORTED)) {
+        mapped = GSTREAM_MEMORY_REFUSED;
+    } else if (result != GSTREAM_GPU_OK) {
+        /* Another reason, such as a capture or lack of memory, may pass */
+        mapped = GSTREAM_MEMORY_UNKNOWN;
+    }
+    range                    = gstream_memory_find(start);
+    range->mapped[gpu->type] = mapped;
+    pthread_cond_broadcast(&gstream_memory.cond);
+    return range;
+}
+
 ucs_status_t gstream_memory_map(const gstream_gpu_t *gpu,
                                 const volatile uint64_t *word,
                                 uint64_t *address_p)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
-    int result          = GSTREAM_GPU_OK;
     gstream_range_t *range;
-    uint64_t *mapped;
+    uint64_t mapped;
 
     pthread_mutex_lock(&gstream_memory.lock);
-    range = gstream_memory_find((uintptr_t)word);
+    range = gstream_memory_find_idle((uintptr_t)word);
+    if ((range != NULL) &&
+        (range->mapped[gpu->type] == GSTREAM_MEMORY_UNKNOWN)) {
+        range = gstream_memory_register(gpu, range);
+    }
     if (range != NULL) {
-        mapped = &range->mapped[gpu->type];
-        if (*mapped == GSTREAM_MEMORY_UNKNOWN) {
-            result = gstream_gpu_register(gpu, (void*)range->start,
-                                          range->length,
-                                          range->kind == UCS_GSTREAM_MEMORY_IO,
-                                          mapped);
-        }
-        /* Another reason, such as a capture or lack of memory, may pass */
-        if ((result == GSTREAM_GPU_INVALID) ||
-            (result == GSTREAM_GPU_NOT_SUPPORTED)) {
-            *mapped = GSTREAM_MEMORY_REFUSED;
-        }
-        status     = ((result == GSTREAM_GPU_OK) &&
-                      (*mapped != GSTREAM_MEMORY_REFUSED)) ?
+        mapped     = range->mapped[gpu->type];
+        status     = ((mapped != GSTREAM_MEMORY_UNKNOWN) &&
+                      (mapped != GSTREAM_MEMORY_REFUSED)) ?
                              UCS_OK :
                              UCS_ERR_UNSUPPORTED;
-        *address_p = *mapped + ((uintptr_t)word - range->start);
+        *address_p = mapped + ((uintptr_t)word - range->start);
     }
     pthread_mutex_unlock(&gstream_memory.lock);
     return status;
@@ -239,6 +293,7 @@ static unsigned gstream_memory_size_index(size_t length)
 static void gstream_memory_forked(void)
 {
     pthread_mutex_init(&gstream_memory.lock, NULL);
+    pthread_cond_init(&gstream_memory.cond, NULL);
     memset(gstream_memory.free, 0, sizeof(gstream_memory.free));
     gstream_memory.count = 0;
 }
