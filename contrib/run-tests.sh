@@ -165,6 +165,16 @@ unit_tests_forward()
     standin "$1" host
 }
 
+# The unit tests on streams of GPUs where a device has as few hardware queues as
+# by default.  Usage: unit_tests_few_queues DIR PREFIX hip|cuda LANE
+unit_tests_few_queues()
+{
+    local cuda=$CUDA_DEVICE_MAX_CONNECTIONS hip=$GPU_MAX_HW_QUEUES
+    export CUDA_DEVICE_MAX_CONNECTIONS=8 GPU_MAX_HW_QUEUES=4
+    unit_tests_gpu "$1" "$2-few" "$3" "$4"
+    export CUDA_DEVICE_MAX_CONNECTIONS=$cuda GPU_MAX_HW_QUEUES=$hip
+}
+
 # Again where it matters: on the other NICs the suites that use one, on the lane
 # that such a NIC is for; and the suites of lanes on the host lane over transports
 # of UCX, and on the direct lane.
@@ -190,6 +200,7 @@ unit_tests_elsewhere()
     unit_tests_gpu "$ST_BUILD" standin hip host
     unit_tests_gpu "$ST_BUILD" standin hip trig
     unit_tests_gpu "$ST_BUILD" standin cuda direct
+    unit_tests_few_queues "$ST_BUILD" standin cuda direct
     unit_tests_forward "$ST_BUILD"
 }
 

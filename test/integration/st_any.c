@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Calls of the runtime that a stream of a GPU has room for while it waits: 1,020
- * were seen with CUDA 13.0 on an H200; and the most that a use takes, which is
- * where a runtime has no batches. Host functions take no room. */
+/* Calls of the runtime that a stream of a GPU has room for while it waits:
+ * 1,020 were seen with CUDA 13.0 on an H200; and the most that a use takes,
+ * which is where a runtime has no batches. Host functions take no room. */
 #define ROOM         1000
 #define CALLS_OF_USE 5
 
@@ -56,6 +56,22 @@ unsigned st_any_ahead(unsigned uses)
 {
     return ((st_any_type() == UCS_GSTREAM_TYPE_HOST) ||
             (uses < ROOM / CALLS_OF_USE)) ? uses : (ROOM / CALLS_OF_USE);
+}
+
+/* The stand-in has a variable of its own. One queue is for the default stream,
+ * and one for copies. */
+int st_any_apart(unsigned streams)
+{
+    int is_cuda       = (st_any_type() == UCS_GSTREAM_TYPE_CUDA);
+    const char *value = getenv("STANDIN_QUEUES");
+
+    if (value == NULL) {
+        value = getenv(is_cuda ? "CUDA_DEVICE_MAX_CONNECTIONS" :
+                                 "GPU_MAX_HW_QUEUES");
+    }
+    return (st_any_type() == UCS_GSTREAM_TYPE_HOST) ||
+           (streams + 2 <= ((value != NULL) ? strtoul(value, NULL, 0) :
+                            is_cuda ? 8ul : 4ul));
 }
 
 /* The word of a gate, which is made if there is none; NULL without room. The

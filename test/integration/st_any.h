@@ -20,6 +20,10 @@ ucs_status_t st_any_stream(ucs_gstream_h *stream_p);
  *  that is to open the gate. */
 unsigned st_any_ahead(unsigned uses);
 
+/** Whether so many streams of that type in a process wait without holding each
+ *  other up: on a GPU its hardware queues are enough for them. */
+int st_any_apart(unsigned streams);
+
 /** Have a stream wait until a gate, which is 0 until then, is opened. It lives
  *  until the stream has passed. */
 ucs_status_t st_any_hold(ucs_gstream_h stream, uint64_t *gate);

@@ -5,6 +5,7 @@
  */
 #include "st_cunit.h"
 #include "st_pair.h"
+#include "../integration/st_any.h"
 #include "../integration/st_progress.h"
 #include "../integration/st_random.h"
 
@@ -53,6 +54,13 @@ static void run_random(int as_threads, uint64_t seed)
     st_random_options_t options = ST_RANDOM_DEFAULTS;
     st_random_counts_t counts   = {0};
 
+    /* Threads have all streams in one process */
+    if (as_threads &&
+        !st_any_apart(ST_PROG_MAX_RANKS * ST_PROG_MAX_STREAMS)) {
+        st_cunit_skip("there are too few hardware queues: set "
+                      "CUDA_DEVICE_MAX_CONNECTIONS or GPU_MAX_HW_QUEUES");
+        return;
+    }
     options.as_threads   = as_threads;
     options.some         = as_threads; /* they share the card's entries */
     options.gen.no_late  = as_threads;
