@@ -6,8 +6,9 @@
  * A device's memory is copied by a stream of our own on that device. It is
  * apart from the default stream, so that it waits for no stream of the
  * application, and nothing but such copies is ever in it. Its priority is the
- * greatest: streams of other priorities, which may be parked in waits, are then
- * less likely to share its hardware queue. The streams stay for the life of the
+ * greatest: copies are short, and the host waits for them. That gives it no
+ * hardware queue of its own: on an H200 a stream of that priority was held up
+ * by streams that waited, as others were. The streams stay for the life of the
  * process.
  */
 #ifdef HAVE_CONFIG_H

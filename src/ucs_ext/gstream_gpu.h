@@ -293,8 +293,8 @@ typedef struct gstream_share {
     int                  is_counted; /* The first one of its stream */
 } gstream_share_t;
 
-/** Count a stream while it is there. Warns, once a runtime, of more streams than
- *  its device has queues for. Any thread. */
+/** Count a stream while it is there. Warns, once a runtime, of more streams
+ *  than its device has queues for. Any thread. */
 void gstream_share_add(gstream_share_t *share);
 void gstream_share_remove(gstream_share_t *share);
 

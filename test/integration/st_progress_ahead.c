@@ -58,7 +58,7 @@ static int ahead_init(st_rank_t *me, ahead_t *ahead, int from)
     return 1;
 }
 
-/* As many as a stream takes before the peer begins, which it does behind them */
+/* As many as a stream takes before the peer begins, which is behind them */
 static int p4_iterations(const st_rank_t *me, int iterations)
 {
     return (int)st_any_ahead((unsigned)st_progress_iterations(me, iterations));

@@ -8,9 +8,9 @@
  * waits holds up all streams of its queue. Priorities change nothing.
  *
  * A queue has room for so many calls (STANDIN_DEPTH): one that finds none waits
- * until a command is done. Meanwhile all calls with its stream wait, also to ask
- * about it; behind a kernel or a copy host functions of all streams of the
- * device wait, too. So it was seen on a GPU.
+ * until a command is done. Meanwhile all calls with its stream wait, also to
+ * ask about it; behind a kernel or a copy host functions of all streams of the
+ * device and the registration of memory wait, too. So it was seen on a GPU.
  *
  * The legacy default stream of a context and its blocking streams wait for each
  * other: whatever is put into one is put behind a command that waits for what
@@ -312,8 +312,8 @@ void standin_wait_launches(int device)
     }
 }
 
-/* As a ring of a device has it: a call waits for room. A device that is lost has
- * room. */
+/* As a ring of a device has it: a call waits for room. A device that is lost
+ * has room. */
 static void standin_wait_room(const standin_cmd_t *cmd)
 {
     standin_stream_t *stream = cmd->stream;

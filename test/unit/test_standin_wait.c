@@ -340,8 +340,8 @@ RT_CASE_SET(free_device, "STANDIN_QUEUES=8", "STANDIN_QUEUES=8")
     waits_for_idle(rt, call_free, address);
 }
 
-/* Memory is unregistered while a stream that is behind a wait names it: what the
- * stream was given after the call waits for nothing. The device is lost. */
+/* Memory is unregistered while a stream names it behind a wait: the call does
+ * not wait for what streams were given after it. The device is lost. */
 static void test_gone(const rt_t *rt, uint64_t *host, void *stream,
                       int (*enqueue)(test_call_t *call))
 {

@@ -697,7 +697,8 @@ ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p);
 
 
 /**
- * Tell whether a stream has run everything.
+ * Tell whether a stream has run everything. Does not wait; but the runtime of a
+ * GPU does while another thread's call waits for room in that stream.
  *
  * @param [in] stream The stream.
  *

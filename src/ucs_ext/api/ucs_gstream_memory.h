@@ -52,6 +52,8 @@ ucs_status_t ucs_gstream_memory_add(void *start, size_t length,
 
 /**
  * Undo @ref ucs_gstream_memory_add. No command that names the range is pending.
+ * If a device reached it, the runtime waits until the device has done all that
+ * its streams have: none may wait for the caller.
  *
  * @param [in] start As it was added.
  *
