@@ -12,12 +12,14 @@
 
 #include <ucp/api/ucp.h>
 #include <ucs/sys/math.h>
+#include <uct/api/uct.h>
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT  4096      /* is staged */
+#define SHORT  4096
 #define EAGER  (66 << 10)
 #define LENGTH (1 << 20)
 #define USES   3
@@ -41,16 +43,35 @@ static struct {
 static unsigned num_sends, num_recvs;
 static int is_eager;
 
+/** What the component is called. */
+static const char *component_name = "self";
 
-ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t *attr)
+
+/* One of UCX's components is taken for its copies of a GPU's memory */
+ucs_status_t uct_component_query(uct_component_h component,
+                                 uct_component_attr_t *attr)
 {
-    ucs_status_t status = REAL(ucp_context_query)(context, attr);
+    ucs_status_t status = REAL(uct_component_query)(component, attr);
 
-    if (attr->field_mask & UCP_ATTR_FIELD_MEMORY_TYPES) {
-        attr->memory_types |= UCS_BIT(UCS_MEMORY_TYPE_CUDA) |
-                              UCS_BIT(UCS_MEMORY_TYPE_ROCM);
+    if ((attr->field_mask & UCT_COMPONENT_ATTR_FIELD_NAME) &&
+        !strcmp(attr->name, "self")) {
+        snprintf(attr->name, sizeof(attr->name), "%s", component_name);
     }
     return status;
+}
+
+/* Runs with such a component; the settings are looked at when a pair is matched
+ */
+static void with_copies(gpu_t *gpu, gpu_body_t body)
+{
+    const char *tls = gpu->is_hip ? "posix,self,rocm_copy" :
+                                    "posix,self,cuda_copy";
+    char *before    = st_env_set("UCX_TLS", tls);
+
+    component_name = gpu->is_hip ? "rocm_cpy" : "cuda_cpy";
+    body(gpu);
+    component_name = "self";
+    st_env_restore("UCX_TLS", before);
 }
 
 static int is_device(const ucp_request_param_t *param)
@@ -149,7 +170,7 @@ static void run_pair(gpu_t *gpu, size_t length, const int is_near[2])
 }
 
 /* Each side leaves its own buffer to UCX, whatever the other one has */
-static void run_long(gpu_t *gpu)
+static void long_body(gpu_t *gpu)
 {
     static const int cases[][2] = {{0, 0}, {0, 1}, {1, 0}};
     unsigned i;
@@ -163,11 +184,16 @@ static void run_long(gpu_t *gpu)
     CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_B]).staged, 0);
 }
 
+static void run_long(gpu_t *gpu)
+{
+    with_copies(gpu, long_body);
+}
+
 ST_CASE_CALL(long_hip, gpu_run(1, "host", run_long))
 ST_CASE_CALL(long_cuda, gpu_run(0, "host", run_long))
 
 /* What UCP has received in the host's memory is copied to the device */
-static void run_eager(gpu_t *gpu)
+static void eager_body(gpu_t *gpu)
 {
     static const int both[2] = {0, 0};
 
@@ -179,38 +205,69 @@ static void run_eager(gpu_t *gpu)
     CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_B]).staged, 0);
 }
 
+static void run_eager(gpu_t *gpu)
+{
+    with_copies(gpu, eager_body);
+}
+
 ST_CASE_CALL(eager_hip, gpu_run(1, "host", run_eager))
 ST_CASE_CALL(eager_cuda, gpu_run(0, "host", run_eager))
 
-/* Short messages are staged, and all of them if the setting has it so */
-static void run_staged(gpu_t *gpu)
+/* One message of this length is staged on each side */
+static void check_staged(gpu_t *gpu, size_t length)
 {
     static const int both[2] = {0, 0};
 
-    run_pair(gpu, SHORT, both);
+    run_pair(gpu, length, both);
     CU_ASSERT_EQUAL(num_sends + num_recvs, 0);
     CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).staged, 1);
+    CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_B]).staged, 1);
 }
 
-static void run_none(gpu_t *gpu)
+static void short_body(gpu_t *gpu)
 {
-    static const int both[2] = {0, 0};
+    check_staged(gpu, SHORT);
+}
 
-    run_pair(gpu, LENGTH, both);
-    CU_ASSERT_EQUAL(num_sends + num_recvs, 0);
-    CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).staged, 1);
+static void run_short(gpu_t *gpu)
+{
+    with_copies(gpu, short_body);
+}
+
+ST_CASE_CALL(short_hip, gpu_run(1, "host", run_short))
+ST_CASE_CALL(short_cuda, gpu_run(0, "host", run_short))
+
+/* UCX has no such component, as Debian's has none */
+static void none_body(gpu_t *gpu)
+{
+    check_staged(gpu, LENGTH);
+}
+
+ST_CASE_CALL(none, gpu_run(0, "host", none_body))
+
+/* The component is there, and UCX_TLS leaves it out */
+static void run_not_allowed(gpu_t *gpu)
+{
+    component_name = "cuda_cpy";
+    none_body(gpu);
+    component_name = "self";
+}
+
+ST_CASE_CALL(not_allowed, gpu_run(0, "host", run_not_allowed))
+
+static void off_body(gpu_t *gpu)
+{
+    with_copies(gpu, none_body);
 }
 
 static void run_off(void)
 {
     char *before = st_env_set("UCX_ST_HOST_GPU_MIN", "inf");
 
-    gpu_run(1, "host", run_none);
+    gpu_run(1, "host", off_body);
     st_env_restore("UCX_ST_HOST_GPU_MIN", before);
 }
 
-ST_CASE_CALL(staged_hip, gpu_run(1, "host", run_staged))
-ST_CASE_CALL(staged_cuda, gpu_run(0, "host", run_staged))
 ST_CASE_CALL(off, run_off())
 
 ST_SUITE("st_host_gpu")

@@ -11,21 +11,69 @@
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
+#include <uct/api/uct.h>
+
 #include <stdlib.h>
+#include <string.h>
+
+/* UCX_TLS leaves one of the transports. NULL ends the names. */
+static int ucp_st_ucp_tls_allows(const char *const *names)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    while ((*names != NULL) && !ucp_st_config_list_allows(tls, *names)) {
+        ++names;
+    }
+    return *names != NULL;
+}
 
 int ucp_st_ucp_has_shm(void)
 {
     static const char *const names[] = {"posix", "sysv", "xpmem", "mm", "sm",
                                         "shm", NULL};
-    const char *tls                  = getenv("UCX_TLS");
-    unsigned i;
 
-    for (i = 0; names[i] != NULL; ++i) {
-        if (ucp_st_config_list_allows(tls, names[i])) {
-            return 1;
-        }
+    return ucp_st_ucp_tls_allows(names);
+}
+
+/* UCX has loaded a component, and it has found its devices */
+static int ucp_st_ucp_has_component(const char *name)
+{
+    int is_there = 0;
+    uct_component_h *components;
+    uct_component_attr_t attr;
+    unsigned count, i;
+
+    if (uct_query_components(&components, &count) != UCS_OK) {
+        return 0;
     }
-    return 0;
+    for (i = 0; (i < count) && !is_there; ++i) {
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME;
+        if ((uct_component_query(components[i], &attr) != UCS_OK) ||
+            strcmp(attr.name, name)) {
+            continue;
+        }
+        attr.field_mask = UCT_COMPONENT_ATTR_FIELD_MD_RESOURCE_COUNT;
+        is_there        = (uct_component_query(components[i], &attr) ==
+                           UCS_OK) && (attr.md_resource_count > 0);
+    }
+    uct_release_component_list(components);
+    return is_there;
+}
+
+/* What ucp_context_query() says of types of memory is another thing: it names
+ * those that one of the context's parts tells apart, if none copies them, too
+ */
+int ucp_st_ucp_copies(ucs_gstream_type_t type)
+{
+    static const char *const hip_names[]  = {"rocm_copy", "rocm_cpy", "rocm",
+                                             NULL};
+    static const char *const cuda_names[] = {"cuda_copy", "cuda_cpy", "cuda",
+                                             NULL};
+    const char *const *names              = (type == UCS_GSTREAM_TYPE_HIP) ?
+                                                    hip_names :
+                                                    cuda_names;
+
+    return ucp_st_ucp_tls_allows(names) && ucp_st_ucp_has_component(names[1]);
 }
 
 ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,

@@ -33,6 +33,10 @@ void ucp_st_ucp_ep_close_later(ucp_ep_h ep, unsigned *count);
 /** Non-zero if UCX_TLS leaves a transport of shared memory. */
 int ucp_st_ucp_has_shm(void);
 
+/** Non-zero if UCX has a transport that copies memory of GPUs to and from the
+ *  host's, finds such a GPU, and UCX_TLS leaves it. A UCP context was made. */
+int ucp_st_ucp_copies(ucs_gstream_type_t type);
+
 /** Non-zero if an error of UCP has its cause in this process, zero if in the
  *  peer. */
 int ucp_st_ucp_is_local(ucs_status_t status);

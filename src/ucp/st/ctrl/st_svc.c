@@ -131,7 +131,6 @@ static ucs_status_t ucp_st_svc_create(ucp_st_svc_t *svc)
         .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED
     };
-    ucp_context_attr_t attr    = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
     ucs_status_t status;
 
     status = ucp_st_ucp_context_create(UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, 1,
@@ -139,13 +138,7 @@ static ucs_status_t ucp_st_svc_create(ucp_st_svc_t *svc)
     if (status != UCS_OK) {
         goto err;
     }
-    status = ucp_context_query(svc->context, &attr);
-    if (status != UCS_OK) {
-        goto err_context;
-    }
-    svc->memory_types = attr.memory_types;
-    status            = ucp_worker_create(svc->context, &params,
-                                          &svc->ucp_worker);
+    status = ucp_worker_create(svc->context, &params, &svc->ucp_worker);
     if (status != UCS_OK) {
         goto err_context;
     }

@@ -69,8 +69,6 @@ typedef struct ucp_st_svc_ep {
 /** A worker's part. Protected by its lock unless a field says otherwise. */
 typedef struct ucp_st_svc {
     ucp_context_h           context;    /* read-only */
-    uint64_t                memory_types; /* whose memory UCX copies; bits of
-                                           ucs_memory_type_t; read-only */
     ucp_worker_h            ucp_worker; /* the service thread's */
     ucp_address_t           *address;   /* read-only */
     size_t                  address_length;

@@ -8,8 +8,8 @@
 
 #include "host/st_host_gpu.h"
 #include "core/st_stage.h"
+#include "core/st_ucp.h"
 #include "core/st_worker.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -17,20 +17,12 @@
 
 #include <string.h>
 
-static ucs_memory_type_t ucp_st_host_gpu_type(const ucp_st_op_t *op)
-{
-    return (op->memory.type == UCS_GSTREAM_TYPE_HIP) ? UCS_MEMORY_TYPE_ROCM :
-                                                       UCS_MEMORY_TYPE_CUDA;
-}
-
 int ucp_st_host_gpu_reaches(const ucp_st_op_t *op)
 {
-    uint64_t types = ucp_st_svc(op->worker)->memory_types;
-
     return !ucp_st_stage_is_device(&op->memory) ||
            (!op->memory.is_managed &&
             (op->msg_length >= op->worker->config.host_gpu_min) &&
-            (types & UCS_BIT(ucp_st_host_gpu_type(op))));
+            ucp_st_ucp_copies(op->memory.type));
 }
 
 /* The buffer is in a device, and not staged */
@@ -44,7 +36,9 @@ void ucp_st_host_gpu_set(const ucp_st_op_t *op, ucp_request_param_t *param)
 {
     if (ucp_st_host_gpu_is_used(op)) {
         param->op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
-        param->memory_type   = ucp_st_host_gpu_type(op);
+        param->memory_type   = (op->memory.type == UCS_GSTREAM_TYPE_HIP) ?
+                                       UCS_MEMORY_TYPE_ROCM :
+                                       UCS_MEMORY_TYPE_CUDA;
         (void)ucs_gstream_memory_enter(&op->memory);
     }
 }
