@@ -7,6 +7,7 @@
 #include "gstream.h"
 #include "gstream_gpu.h"
 #include "gstream_host.h"
+#include "gstream_futex.h"
 #include "gstream_sleep.h"
 #include "api/ucs_gstream_memory.h"
 #include "api/ucs_trace.h"
@@ -16,15 +17,18 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 
-/* Live streams; entries and their list links are protected by lock. A stream
- * that ends is counted, atomically, before it does. */
+/* Live streams; entries, their list links and the number of streams so far are
+ * protected by lock. A stream that ends is counted, atomically, before it
+ * does. */
 static struct {
     pthread_mutex_t lock;
     ucs_list_link_t streams;
+    uint64_t        num_streams;
     uint64_t        num_ends;
 } gstream_registry = {
     .lock    = PTHREAD_MUTEX_INITIALIZER,
@@ -135,6 +139,7 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
     }
 
     pthread_mutex_lock(&gstream_registry.lock);
+    stream->id = ++gstream_registry.num_streams;
     ucs_list_add_tail(&gstream_registry.streams, &stream->list);
     pthread_mutex_unlock(&gstream_registry.lock);
     *stream_p = stream;
@@ -180,6 +185,41 @@ int ucs_gstream_is_valid(ucs_gstream_h stream)
         gstream_found.num_ends = num_ends;
     }
     return found;
+}
+
+int gstream_ask_begin(ucs_gstream_h stream, uint64_t id)
+{
+    ucs_gstream_h entry;
+    int is_live;
+
+    pthread_mutex_lock(&gstream_registry.lock);
+    entry   = gstream_registry_find(stream);
+    is_live = (entry != NULL) && (entry->id == id);
+    if (is_live) {
+        (void)__atomic_fetch_add(&entry->asks, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&gstream_registry.lock);
+    return is_live;
+}
+
+void gstream_ask_end(ucs_gstream_h stream)
+{
+    (void)__atomic_fetch_sub(&stream->asks, 1, __ATOMIC_RELEASE);
+}
+
+/* A stream that is idle or lost answers at once. The bound is for a runtime
+ * that lets another thread wait: the front's lock is held. */
+ucs_status_t gstream_ask_wait(ucs_gstream_h stream)
+{
+    uint64_t start = gstream_time();
+
+    while (__atomic_load_n(&stream->asks, __ATOMIC_ACQUIRE) > 0) {
+        if ((gstream_time() - start) > GSTREAM_NSEC_PER_SEC) {
+            return UCS_ERR_BUSY;
+        }
+        sched_yield();
+    }
+    return UCS_OK;
 }
 
 ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream)

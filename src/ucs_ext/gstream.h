@@ -25,9 +25,8 @@ typedef struct gstream_ops {
     ucs_status_t (*create)(const ucs_gstream_params_t *params,
                            ucs_gstream_h *stream_p);
 
-    /** Releases an idle stream. UCS_ERR_BUSY, with no effect, if it has
-     *  commands pending, the caller is one of its commands, or, which is looked
-     *  at last, gstream_is_asked(). */
+    /** Releases an idle stream, after gstream_ask_wait(). UCS_ERR_BUSY, with no
+     *  effect, if it has commands pending or the caller is one of them. */
     ucs_status_t (*destroy)(ucs_gstream_h stream);
 
     /** Enqueues 1 or more valid commands, or none of them on error.
@@ -53,34 +52,28 @@ typedef struct gstream_ops {
 
 /**
  * Head of every back end's stream. ops and type are constant; list is protected
- * by the lock of the front's registry.
+ * by the lock of the front's registry, which sets id.
  */
 struct ucs_gstream {
     const gstream_ops_t *ops;
     ucs_gstream_type_t  type;
     ucs_list_link_t     list;
-    unsigned            asks; /* Threads that ask it on account of a command;
-                                 atomic */
+    uint64_t            id;   /* of no other stream ever */
+    unsigned            asks; /* Threads that ask it; atomic */
 };
 
 
-/** A thread that knows that a command has not run is about to call the back end
- *  with its stream, which is not released meanwhile; and has done so. */
-static inline void gstream_ask_begin(ucs_gstream_h stream)
-{
-    (void)__atomic_fetch_add(&stream->asks, 1, __ATOMIC_RELAXED);
-}
+/** Whether a stream, which may be gone, is the live one with this number. If
+ *  so it is not released until gstream_ask_end(), before which the caller calls
+ *  its back end once and waits for nothing. */
+int gstream_ask_begin(ucs_gstream_h stream, uint64_t id);
 
-static inline void gstream_ask_end(ucs_gstream_h stream)
-{
-    (void)__atomic_fetch_sub(&stream->asks, 1, __ATOMIC_RELEASE);
-}
+void gstream_ask_end(ucs_gstream_h stream);
 
-/** Whether there is such a thread. None comes once all commands have run. */
-static inline int gstream_is_asked(ucs_gstream_h stream)
-{
-    return __atomic_load_n(&stream->asks, __ATOMIC_ACQUIRE) > 0;
-}
+/** For a back end that is about to release a stream: waits until those threads
+ *  have ended. No other one begins, as the front's lock is held. UCS_ERR_BUSY
+ *  if one has not been answered for a second. */
+ucs_status_t gstream_ask_wait(ucs_gstream_h stream);
 
 
 /** What is wrong with a copy of rows; NULL if nothing. */

@@ -31,13 +31,13 @@
 
 typedef struct gstream_record gstream_record_t;
 
-/* One recording. event is constant; next, stream and refs are protected by the
- * event's lock. */
+/* One recording. event is constant; stream and its id are while a command or
+ * call uses it; next and refs are protected by the event's lock. */
 struct gstream_record {
     ucs_gstream_event_h event;
     gstream_record_t    *next;   /* Of those that are free */
-    ucs_gstream_h       stream;  /* Where it was enqueued; lives until the word
-                                    is 1 */
+    ucs_gstream_h       stream;  /* Where it was enqueued, which may be gone */
+    uint64_t            id;      /* Of that stream */
     unsigned            refs;    /* Of the event, if it is the last one, and of
                                     each command and call that uses it */
     uint64_t            time;    /* ns; written before the word becomes 1 */
@@ -256,6 +256,7 @@ ucs_status_t ucs_gstream_enqueue_record(ucs_gstream_h stream,
     record = gstream_record_get(event);
     if (record != NULL) {
         record->stream = stream;
+        record->id     = (stream != NULL) ? stream->id : 0;
         gstream_record_use(record);
     }
     pthread_mutex_unlock(&event->lock);
@@ -351,26 +352,22 @@ ucs_status_t ucs_gstream_event_elapsed(ucs_gstream_event_h start,
     return status;
 }
 
-/* Whether a recording has run: UCS_OK, UCS_INPROGRESS, or why the caller cannot
- * wait for it. The stream is there as long as it has not run it, for which it
- * needs the lock, or has failed; and then while it is asked. A runtime is not
- * asked with the lock: it may wait for a function of a stream, and that for the
- * lock. */
+/* Whether a recording that the caller uses has run: UCS_OK, UCS_INPROGRESS, or
+ * why the caller cannot wait for it. A stream that is gone and has not run it
+ * was lost. No lock is held: a runtime may wait for a function of a stream, and
+ * that for the lock. */
 static ucs_status_t gstream_record_test(const gstream_record_t *record)
 {
-    ucs_gstream_h stream = NULL;
-    ucs_status_t status  = UCS_OK;
+    ucs_status_t status;
 
-    pthread_mutex_lock(&record->event->lock);
-    if (!gstream_record_is_passed(record)) {
-        stream = record->stream;
-        gstream_ask_begin(stream);
+    if (gstream_record_is_passed(record)) {
+        return UCS_OK;
     }
-    pthread_mutex_unlock(&record->event->lock);
-    if (stream != NULL) {
-        status = stream->ops->synchronize(stream, 0);
-        gstream_ask_end(stream);
+    if (!gstream_ask_begin(record->stream, record->id)) {
+        return gstream_record_is_passed(record) ? UCS_OK : UCS_ERR_IO_ERROR;
     }
+    status = record->stream->ops->synchronize(record->stream, 0);
+    gstream_ask_end(record->stream);
     return status;
 }
 

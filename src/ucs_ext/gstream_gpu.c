@@ -334,7 +334,7 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
         status = gstream_gpu_query(super);
     }
     if (((status != UCS_OK) && (status != UCS_ERR_IO_ERROR)) ||
-        gstream_is_asked(super)) {
+        (gstream_ask_wait(super) != UCS_OK)) {
         return UCS_ERR_BUSY;
     }
     gstream_share_remove(&stream->share);

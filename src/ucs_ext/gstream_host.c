@@ -474,7 +474,8 @@ static ucs_status_t gstream_host_destroy(ucs_gstream_h stream)
                   host->name);
         return UCS_ERR_BUSY;
     }
-    if ((gstream_host_query(stream) != UCS_OK) || gstream_is_asked(stream)) {
+    if ((gstream_host_query(stream) != UCS_OK) ||
+        (gstream_ask_wait(stream) != UCS_OK)) {
         ucs_debug("host stream %s: not destroyed, commands are pending",
                   host->name);
         return UCS_ERR_BUSY;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_gstream_fault.c - streams where the system refuses, or never times
  * out. */
+#include "gstream.h"
 #include "gstream_pace.h"
 #include "gstream_util.h"
 #include "gstream_wrap.h"
@@ -81,6 +82,51 @@ ST_CASE(event)
     CU_ASSERT_EQUAL(gstream_wrap_get(&gstream_wrap.num_mallocs), before);
     CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_OK);
     gstream_util_finish(stream);
+}
+
+
+/* A thread that waits for an event asks its stream. Another one that has seen
+ * the stream idle can destroy it nevertheless. */
+
+typedef struct {
+    ucs_gstream_h stream;
+    int           has_begun;
+    ucs_status_t  status;
+} test_end_t;
+
+static void *test_destroy(void *arg)
+{
+    test_end_t *end = arg;
+
+    __atomic_store_n(&end->has_begun, 1, __ATOMIC_RELEASE);
+    end->status = ucs_gstream_destroy(end->stream);
+    return NULL;
+}
+
+ST_CASE(asked)
+{
+    test_end_t end;
+    pthread_t thread;
+    uint64_t id;
+    unsigned i, j;
+
+    for (i = 0; i < TEST_LAPS; ++i) {
+        end = (test_end_t){.stream = gstream_util_create()};
+        id  = end.stream->id;
+        CU_ASSERT_FATAL(gstream_ask_begin(end.stream, id));
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, test_destroy, &end),
+                              0);
+        while (!__atomic_load_n(&end.has_begun, __ATOMIC_ACQUIRE)) {
+            sched_yield();
+        }
+        for (j = 0; j < i; ++j) {
+            sched_yield();
+        }
+        gstream_ask_end(end.stream);
+        CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
+        CU_ASSERT_EQUAL(end.status, UCS_OK);
+        CU_ASSERT(!gstream_ask_begin(end.stream, id));
+    }
 }
 
 

@@ -20,7 +20,6 @@
 #include <strings.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORDS 26 /* Neighbours of a halo */
@@ -252,8 +251,7 @@ static volatile uint64_t *get_word(void)
 }
 
 /* In a process of its own, as it opens what the machine has: a real runtime
- * without a device may be there. Not 0 if
- * something was found. */
+ * without a device may be there. Not 0 if something was found. */
 static int find_no_device(void)
 {
     ucs_gstream_params_t params = {
@@ -642,7 +640,6 @@ GPU_CASE(refused)
     };
     uint64_t word        = 0;
     ucs_gstream_h stream = make();
-    ucs_gstream_h other  = NULL;
     volatile uint64_t *known = get_word();
     ucs_gstream_cmd_t cmds[2];
 
@@ -667,7 +664,6 @@ GPU_CASE(refused)
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_OK);
     CU_ASSERT_EQUAL(*known, 0);
-    CU_ASSERT_PTR_NULL(other);
     finish(stream);
     ucs_gstream_word_put(known);
 }
@@ -763,15 +759,28 @@ GPU_CASE(events)
     ucs_gstream_word_put(gate);
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+const char *__lsan_default_suppressions(void);
+
+/* What a device that is lost was to run, and the event of that, stay */
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:gpu_case_lost\n";
+}
+#endif
+
 /* The last: a device that is lost releases nobody by itself, and all calls say
  * so */
 GPU_CASE(lost)
 {
-    void (*lose)(int)       = find("standin_lose_device");
-    ucs_gstream_h stream    = make();
-    volatile uint64_t *gate = get_word();
+    void (*lose)(int)         = find("standin_lose_device");
+    ucs_gstream_h stream      = make();
+    volatile uint64_t *gate   = get_word();
+    ucs_gstream_event_h event = NULL;
 
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_event_create(&event), UCS_OK);
     gstream_util_wait(stream, gate, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
     lose(0);
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_ERR_IO_ERROR);
@@ -779,7 +788,12 @@ GPU_CASE(lost)
     CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 1),
                     UCS_ERR_IO_ERROR);
     CU_ASSERT_NOT_EQUAL(ucs_gstream_enqueue_write64(stream, gate, 1), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(event), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
+
+    /* The recording never passes; its stream is not there to be asked */
+    CU_ASSERT_EQUAL(ucs_gstream_event_synchronize(event), UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(ucs_gstream_event_destroy(event), UCS_ERR_BUSY);
     gstream_util_quiet(0);
 }
 
