@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -508,6 +509,14 @@ void *standin_dma(const void *address, size_t size)
     return inner;
 }
 
+/* One that cannot be mapped is any file that has no memory */
+static int standin_export(const standin_range_t *range, int *fd)
+{
+    *fd = (standin_set.dmabuf == 2) ? eventfd(0, EFD_CLOEXEC) :
+                                      fcntl(range->fd, F_DUPFD_CLOEXEC, 0);
+    return (*fd < 0) ? STANDIN_ERR_NO_MEMORY : STANDIN_OK;
+}
+
 int standin_mem_export(uint64_t address, size_t size, int *fd)
 {
     uint64_t page = standin_page();
@@ -526,8 +535,7 @@ int standin_mem_export(uint64_t address, size_t size, int *fd)
                (size > range->mapped)) {
         err = STANDIN_ERR_INVALID;
     } else {
-        *fd = fcntl(range->fd, F_DUPFD_CLOEXEC, 0);
-        err = (*fd < 0) ? STANDIN_ERR_NO_MEMORY : STANDIN_OK;
+        err = standin_export(range, fd);
     }
     return standin_leave(err);
 }
@@ -550,8 +558,7 @@ int standin_mem_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
         err = STANDIN_ERR_INVALID;
     } else {
         *offset = address - range->dev;
-        *fd     = fcntl(range->fd, F_DUPFD_CLOEXEC, 0);
-        err     = (*fd < 0) ? STANDIN_ERR_NO_MEMORY : STANDIN_OK;
+        err     = standin_export(range, fd);
     }
     return standin_leave(err);
 }

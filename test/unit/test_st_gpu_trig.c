@@ -214,6 +214,18 @@ static void gpu_refused(gpu_t *gpu)
 ST_CASE_CALL(off_hip, gpu_run(1, "n", gpu_refused))
 ST_CASE_CALL(off_cuda, gpu_run(0, "n", gpu_refused))
 
+/* What the driver of a real device gives an emulated card: a descriptor that it
+ * cannot map. Settings of the stand-ins are read once. */
+static void gpu_not_mapped(int is_hip, const char *tcase)
+{
+    if (rt_is_child(tcase, "STANDIN_DMABUF=2")) {
+        gpu_run(is_hip, NULL, gpu_refused);
+    }
+}
+
+ST_CASE_CALL(not_mapped_hip, gpu_not_mapped(1, "not_mapped_hip"))
+ST_CASE_CALL(not_mapped_cuda, gpu_not_mapped(0, "not_mapped_cuda"))
+
 /* One side's NIC does not, the other one's does */
 static void gpu_mixed(gpu_t *gpu)
 {

@@ -732,4 +732,17 @@ RT_CASE_SET(not_exported, "STANDIN_DMABUF=0",
     CU_ASSERT_EQUAL(rt_export(rt, device, TEST_BYTES, &fd), RT_UNSUPPORTED);
 }
 
+RT_CASE_SET(exported_only, "STANDIN_DMABUF=2",
+            "STANDIN_DMABUF=2 STANDIN_VERSION=60443484")
+{
+    void *device = NULL;
+    int fd       = -1;
+
+    CU_ASSERT_EQUAL(rt_alloc(rt, &device, TEST_BYTES), RT_OK);
+    CU_ASSERT_EQUAL_FATAL(rt_export(rt, device, TEST_BYTES, &fd), RT_OK);
+    CU_ASSERT_PTR_EQUAL(mmap(NULL, TEST_BYTES, PROT_READ, MAP_SHARED, fd, 0),
+                        MAP_FAILED);
+    close(fd);
+}
+
 ST_SUITE("standin_set")

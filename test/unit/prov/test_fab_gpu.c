@@ -317,16 +317,16 @@ static void gpu_bounds(fab_side_t *me, int is_hip)
 GPU_CASE(bounds_cuda, FAB_PROCESSES, gpu_bounds(me, 0))
 GPU_CASE(bounds_hip, FAB_PROCESSES, gpu_bounds(me, 1))
 
-/* A runtime that gives no descriptors: the memory is refused, the host's is
- * not */
-static void gpu_without(fab_side_t *me, int is_hip)
+/* A runtime that gives no descriptors, or those that cannot be mapped: the
+ * memory is refused, the host's is not */
+static void gpu_without(fab_side_t *me, int is_hip, const char *dmabuf)
 {
     enum fi_hmem_iface iface = is_hip ? FI_HMEM_ROCR : FI_HMEM_CUDA;
     uint64_t word            = 0;
     const rt_t *rt;
     uint8_t *memory;
 
-    FAB_EQUAL(setenv("STANDIN_DMABUF", "0", 1), 0);
+    FAB_EQUAL(setenv("STANDIN_DMABUF", dmabuf, 1), 0);
     rt     = gpu_load(me, is_hip);
     memory = gpu_alloc(me, rt, 1);
     FAB_EQUAL(gpu_register(me, memory, 100, iface), -FI_EOPNOTSUPP);
@@ -336,8 +336,10 @@ static void gpu_without(fab_side_t *me, int is_hip)
     gpu_free(me, rt, memory, 1);
 }
 
-GPU_CASE(without_cuda, FAB_PROCESSES, gpu_without(me, 0))
-GPU_CASE(without_hip, FAB_PROCESSES, gpu_without(me, 1))
+GPU_CASE(without_cuda, FAB_PROCESSES, gpu_without(me, 0, "0"))
+GPU_CASE(without_hip, FAB_PROCESSES, gpu_without(me, 1, "0"))
+GPU_CASE(not_mapped_cuda, FAB_PROCESSES, gpu_without(me, 0, "2"))
+GPU_CASE(not_mapped_hip, FAB_PROCESSES, gpu_without(me, 1, "2"))
 
 /* From here on this process has the runtimes */
 GPU_CASE(threads_cuda, FAB_THREADS, gpu_all(me, 0, 1, 1))
