@@ -398,10 +398,10 @@ int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
     if (ucs_gstream_type_caps(type) & UCS_GSTREAM_CAP_CHEAP) {
         return 1; /* it calls the provider where there are no such pages */
     }
-    if (dev->serves[type] == 0) {
-        dev->serves[type] = ucp_st_trig_dev_probe(dev, type) ? 1 : -1;
+    if (!(dev->serves & UCS_BIT(type)) && ucp_st_trig_dev_probe(dev, type)) {
+        dev->serves |= UCS_BIT(type);
     }
-    return dev->serves[type] > 0;
+    return !!(dev->serves & UCS_BIT(type));
 }
 
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,

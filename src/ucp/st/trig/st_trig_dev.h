@@ -35,8 +35,8 @@ typedef struct ucp_st_trig_dev {
     uct_trig_iface_attr_t few;     /* of a device that has too few entries for
                                       the lane, or zeroes; read-only */
     uct_trig_cntr_h     probe;     /* ucp_st_trig_dev_serves()'s, or NULL */
-    int8_t              serves[UCS_GSTREAM_TYPE_LAST]; /* 1 or -1 once it is
-                                      known */
+    uint64_t            serves;    /* bits of types that do; others are asked
+                                      again, as what failed may pass */
     uint64_t            proxied;   /* triggers by another thread than a
                                       stream's; atomic */
     int                 untriggered; /* an operation is; atomic, by streams */
