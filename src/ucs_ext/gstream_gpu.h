@@ -28,6 +28,12 @@ enum {
     GSTREAM_GPU_CAPTURE_LAST  = 909
 };
 
+/** Attributes of devices: the host reaches managed memory while they work. */
+enum {
+    GSTREAM_GPU_CONCURRENT_CUDA = 89,
+    GSTREAM_GPU_CONCURRENT_HIP  = 9
+};
+
 /** Attributes of pointers, of both runtimes. */
 enum {
     GSTREAM_GPU_POINTER_TYPE    = 2,

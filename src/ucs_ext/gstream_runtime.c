@@ -288,6 +288,18 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
     return gstream_memory_map(gpu, word, &address) == UCS_OK;
 }
 
+/* Memory that is not only a device's */
+static int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
+{
+    int attribute = (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?
+                            GSTREAM_GPU_CONCURRENT_CUDA :
+                            GSTREAM_GPU_CONCURRENT_HIP;
+    int value     = 0;
+
+    return (gpu->calls.get_attribute(&value, attribute, device) ==
+            GSTREAM_GPU_OK) && value;
+}
+
 ucs_status_t ucs_gstream_memory_query(const void *address,
                                       ucs_gstream_memory_attr_t *attr)
 {
@@ -303,7 +315,8 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
         return UCS_ERR_INVALID_PARAM;
     }
     memset(attr, 0, sizeof(*attr));
-    attr->type = UCS_GSTREAM_TYPE_HOST;
+    attr->type     = UCS_GSTREAM_TYPE_HOST;
+    attr->is_hosts = 1;
     for (i = 0; i < ucs_static_array_size(types); ++i) {
         gpu  = gstream_gpu_open(types[i], 1);
         type = 0;
@@ -326,6 +339,8 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
         if (attr->is_managed || gpu->ops->is_device_type(gpu, type)) {
             attr->type         = types[i];
             attr->device       = device;
+            attr->is_hosts     = attr->is_managed &&
+                                 gstream_gpu_is_hosts(gpu, device);
             attr->remote_fault = gpu->ops->check_remote(gpu, device);
         }
         break;

@@ -79,6 +79,7 @@ typedef struct {
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
     int          signal;   /* Waits are for signal memory only */
+    int          managed;  /* The host reaches managed memory at all times */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
     unsigned     depth;    /* Calls in a hardware queue; 0: any number */
@@ -165,6 +166,7 @@ enum {
     STANDIN_DEVICE,
     STANDIN_PINNED,     /* The host's, by the runtime */
     STANDIN_SIGNAL,     /* The same, by hipExtMallocWithFlags() */
+    STANDIN_MANAGED,    /* The same; called a device's */
     STANDIN_REGISTERED, /* The host's, by the application */
     STANDIN_IPC         /* Device memory of another process */
 };

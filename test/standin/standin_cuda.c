@@ -136,6 +136,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     case 75: /* COMPUTE_CAPABILITY_MAJOR */
         *value = 9;
         break;
+    case 89: /* CONCURRENT_MANAGED_ACCESS */
+        *value = standin_set.managed;
+        break;
     case 91: /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
         *value = !standin_set.offset;
         break;

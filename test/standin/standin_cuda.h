@@ -122,6 +122,8 @@ STANDIN_API int cuLaunchKernel(void (*func)(void *args), unsigned grid_x,
                                void **params, void **extra);
 
 STANDIN_API int cuMemAlloc_v2(uint64_t *address, size_t size);
+STANDIN_API int cuMemAllocManaged(uint64_t *address, size_t size,
+                                  unsigned flags);
 STANDIN_API int cuMemFree_v2(uint64_t address);
 STANDIN_API int cuMemHostAlloc(void **address, size_t size, unsigned flags);
 STANDIN_API int cuMemFreeHost(void *address);

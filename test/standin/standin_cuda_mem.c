@@ -13,6 +13,12 @@ int cuMemAlloc_v2(uint64_t *address, size_t size)
     return standin_mem_alloc(size, STANDIN_DEVICE, 0, address);
 }
 
+int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
+{
+    return ((flags != 1) && (flags != 2)) ? STANDIN_ERR_INVALID :
+           standin_mem_alloc(size, STANDIN_MANAGED, 0, address);
+}
+
 int cuMemFree_v2(uint64_t address)
 {
     return (address == 0) ? STANDIN_OK : standin_mem_free(address, 0);
@@ -78,7 +84,8 @@ static int standin_cuda_attribute(void *value, int attribute,
                                   const standin_info_t *info, int is_known)
 {
     int is_device = (info->kind == STANDIN_DEVICE) ||
-                    (info->kind == STANDIN_IPC);
+                    (info->kind == STANDIN_IPC) ||
+                    (info->kind == STANDIN_MANAGED);
 
     switch (attribute) {
     case 1: /* CONTEXT */
@@ -95,8 +102,10 @@ static int standin_cuda_attribute(void *value, int attribute,
         return (is_known && (info->host == 0)) ? STANDIN_ERR_INVALID :
                                                  STANDIN_OK;
     case 6: /* SYNC_MEMOPS */
-    case 8: /* IS_MANAGED */
         *(unsigned char*)value = 0;
+        return STANDIN_OK;
+    case 8: /* IS_MANAGED */
+        *(unsigned char*)value = is_known && (info->kind == STANDIN_MANAGED);
         return STANDIN_OK;
     case 7: /* BUFFER_ID */
         *(uint64_t*)value = info->id;

@@ -159,6 +159,9 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case 4: /* hipDeviceAttributeCanUseHostPointerForRegisteredMem */
         *value = !standin_set.offset;
         break;
+    case 9: /* hipDeviceAttributeConcurrentManagedAccess */
+        *value = standin_set.managed;
+        break;
     case 10013: /* hipDeviceAttributeCanUseStreamWaitValue */
         *value = (standin_set.memops != 0);
         break;
@@ -447,6 +450,13 @@ int hipMalloc(void **address, size_t size)
     return standin_hip_alloc(address, size, STANDIN_DEVICE, 0);
 }
 
+int hipMallocManaged(void **address, size_t size, unsigned flags)
+{
+    return ((flags != 1) && (flags != 2)) ?
+           standin_hip_end(STANDIN_ERR_INVALID) :
+           standin_hip_alloc(address, size, STANDIN_MANAGED, 0);
+}
+
 /* Memory for signals is of 8 bytes, and the host may use it */
 int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
 {
@@ -547,7 +557,8 @@ int standin_hsa_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
 static int standin_hip_type(const standin_info_t *info)
 {
     int is_device = (info->kind == STANDIN_DEVICE) ||
-                    (info->kind == STANDIN_IPC);
+                    (info->kind == STANDIN_IPC) ||
+                    (info->kind == STANDIN_MANAGED);
 
     return is_device + (standin_set.version >= STANDIN_HIP_6);
 }
@@ -564,6 +575,7 @@ int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
             .device         = info.device,
             .device_pointer = (void*)(uintptr_t)info.dev,
             .host_pointer   = (void*)(uintptr_t)info.host,
+            .is_managed     = (info.kind == STANDIN_MANAGED),
             .flags          = info.flags
         };
     }
@@ -595,7 +607,7 @@ int hipPointerGetAttribute(void *value, int attribute, void *address)
         *(unsigned*)value = (unsigned)info.id;
         break;
     case 8: /* IS_MANAGED */
-        *(unsigned char*)value = 0;
+        *(unsigned char*)value = (info.kind == STANDIN_MANAGED);
         break;
     case 9: /* DEVICE_ORDINAL */
         *(int*)value = info.device;

@@ -100,6 +100,7 @@ STANDIN_API int hipModuleLaunchKernel(void (*func)(void *args),
                                       void **params, void **extra);
 
 STANDIN_API int hipMalloc(void **address, size_t size);
+STANDIN_API int hipMallocManaged(void **address, size_t size, unsigned flags);
 STANDIN_API int hipExtMallocWithFlags(void **address, size_t size,
                                       unsigned flags);
 STANDIN_API int hipFree(void *address);

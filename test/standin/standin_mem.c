@@ -329,7 +329,8 @@ int standin_mem_free(uint64_t address, int is_host)
     if ((range == NULL) || (range->dev != address) ||
         (is_host ? range->kind != STANDIN_PINNED :
                    ((range->kind != STANDIN_DEVICE) &&
-                    (range->kind != STANDIN_SIGNAL)))) {
+                    (range->kind != STANDIN_SIGNAL) &&
+                    (range->kind != STANDIN_MANAGED)))) {
         return standin_leave(STANDIN_ERR_INVALID);
     }
     err   = standin_stream_idle(range->device, NULL);

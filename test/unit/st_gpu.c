@@ -81,6 +81,17 @@ uint8_t *gpu_alloc(const gpu_t *gpu, size_t length)
     return memory;
 }
 
+uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length)
+{
+    int (*get)(uint8_t **address, size_t size, unsigned flags);
+    uint8_t *memory = NULL;
+
+    gpu_set_context(gpu);
+    *(void**)&get = gpu_func(gpu, "hipMallocManaged", "cuMemAllocManaged");
+    CU_ASSERT_EQUAL_FATAL(get(&memory, length, 1), 0);
+    return memory;
+}
+
 void gpu_free(const gpu_t *gpu, uint8_t *memory)
 {
     int (*put)(uint8_t *address);

@@ -33,9 +33,10 @@ int gpu_load(gpu_t *gpu);
 /** A call of the runtime, by its HIP name or by CUDA's; asserts. */
 void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda);
 
-/** Get memory in device 0, for which CUDA's context is made current; asserts.
- *  And give it back. */
+/** Get memory in device 0, for which CUDA's context is made current, or managed
+ *  memory; asserts. And give it back. */
 uint8_t *gpu_alloc(const gpu_t *gpu, size_t length);
+uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length);
 void gpu_free(const gpu_t *gpu, uint8_t *memory);
 
 /** Run the body of a case on a pair whose streams are of HIP or else of CUDA,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_gstream_gpu_first.c - what the first stream of a device of HIP, of the
- * stand-in, tries, and what it pins.
+ * stand-in, tries, and what it pins; and what is told before there is one.
  */
 #include "gstream_util.h"
 #include "st_cunit.h"
@@ -9,6 +9,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,44 @@ static ucs_status_t make(ucs_gstream_h *stream)
     };
 
     return ucs_gstream_create(&params, stream);
+}
+
+/* In a process of its own, as the stand-in's settings are read once: whether
+ * the host is said to reach managed memory; -1 if something failed */
+static int managed_is_hosts(const char *setting)
+{
+    int (*get)(void **address, size_t size, unsigned flags);
+    ucs_gstream_memory_attr_t attr = {0};
+    void *address;
+
+    if (setenv("STANDIN_MANAGED", setting, 1) != 0) {
+        return -1;
+    }
+    *(void**)&get = find("hipMallocManaged");
+    if ((get(&address, 256, 1) != 0) ||
+        (ucs_gstream_memory_query(address, &attr) != UCS_OK) ||
+        (attr.type != UCS_GSTREAM_TYPE_HIP) || !attr.is_managed) {
+        return -1;
+    }
+    return attr.is_hosts;
+}
+
+static void check_managed(const char *setting, int is_hosts)
+{
+    int status  = -1;
+    pid_t child = fork();
+
+    if (child == 0) {
+        _exit(managed_is_hosts(setting) != is_hosts);
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
+ST_CASE(managed)
+{
+    check_managed("1", 1);
+    check_managed("0", 0);
 }
 
 /* A device that waits for signal memory only: a stream is refused, and the next

@@ -6,6 +6,7 @@
 #include "st_cunit.h"
 #include "st_gpu.h"
 #include "st_stream.h"
+#include "st_window.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -487,7 +488,48 @@ static void run_device_once(gpu_t *gpu)
 ST_CASE_CALL(device_once_hip, gpu_run(1, "host", run_device_once))
 ST_CASE_CALL(device_once_cuda, gpu_run(0, "host", run_device_once))
 
-/* Windows are of the host's memory */
+/* Windows in memory that the runtime moves: the host reaches it */
+static void run_managed(gpu_t *gpu)
+{
+    st_window_t windows[2];
+    place_t places[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        places[i].is_device = 1;
+        places[i].buffer    = gpu_alloc_managed(gpu, 2 * LENGTH);
+        memset(places[i].buffer, 0, 2 * LENGTH);
+        windows[i] = (st_window_t){
+            .side   = &gpu->side[i],
+            .memory = places[i].buffer,
+            .length = LENGTH
+        };
+        CU_ASSERT_EQUAL_FATAL(ucp_st_mem_reg(gpu->side[i].worker,
+                                             places[i].buffer, 2 * LENGTH,
+                                             &windows[i].memh), UCS_OK);
+    }
+    for (i = 0; i < 2; ++i) {
+        windows[i].rkey = st_window_key(gpu->side[i].peer, &windows[!i]);
+    }
+    place_fill(&places[ST_A], LENGTH, 7);
+    st_put_signal(&windows[ST_A], LENGTH, 0, 1);
+    st_wait_signal(&windows[ST_B], 0, 1);
+    st_quiet(&windows[ST_A]);
+    st_pair_sync(&gpu->pair);
+    CU_ASSERT_TRUE(place_check(&places[ST_B], LENGTH, 7));
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_rkey_destroy(windows[i].rkey), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_mem_dereg(windows[i].memh), UCS_OK);
+        place_put(gpu, &places[i]);
+    }
+}
+
+ST_CASE_CALL(managed_host_hip, gpu_run(1, "host", run_managed))
+ST_CASE_CALL(managed_host_cuda, gpu_run(0, "host", run_managed))
+ST_CASE_CALL(managed_direct_hip, gpu_run(1, "direct", run_managed))
+ST_CASE_CALL(managed_direct_cuda, gpu_run(0, "direct", run_managed))
+
+/* Others are of the host's memory */
 static void run_memory(gpu_t *gpu)
 {
     st_side_t *a = &gpu->side[ST_A];

@@ -190,6 +190,9 @@ typedef struct ucs_gstream_memory_attr {
     int                device;
     /** The runtime moves it between host and device, which both reach it. */
     int                is_managed;
+    /** The host reaches it, also while streams run: its own memory, and managed
+     *  memory of devices that have it so. */
+    int                is_hosts;
     /** A runtime knows it: it is in a device, or was registered or allocated
      *  for devices, so that copies of streams do not block the host. */
     int                is_pinned;

@@ -76,6 +76,7 @@ enum {
     CALL(launch_host, cuLaunchHostFunc, NULL, 0) \
     CALL(launch, cuLaunchKernel, NULL, 0) \
     CALL(mem_alloc, cuMemAlloc_v2, NULL, 0) \
+    CALL(managed_alloc, cuMemAllocManaged, NULL, 1) \
     CALL(mem_free, cuMemFree_v2, NULL, 0) \
     CALL(host_alloc, cuMemHostAlloc, NULL, 0) \
     CALL(host_free, cuMemFreeHost, NULL, 0) \

@@ -159,6 +159,9 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case 4: /* hipDeviceAttributeCanUseHostPointerForRegisteredMem */
         number = 91;
         break;
+    case 9: /* hipDeviceAttributeConcurrentManagedAccess */
+        number = 89;
+        break;
     case 10013: /* hipDeviceAttributeCanUseStreamWaitValue; of 64 bits */
         number = (version >= 11070) ? 122 : 93;
         break;

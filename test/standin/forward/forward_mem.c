@@ -36,6 +36,12 @@ int hipMalloc(void **address, size_t size)
     return forward_end(result);
 }
 
+/* Addresses have the same form in both */
+int hipMallocManaged(void **address, size_t size, unsigned flags)
+{
+    FORWARD(managed_alloc, (uint64_t*)address, size, flags);
+}
+
 /* Memory for signals, which CUDA does not need */
 int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
 {

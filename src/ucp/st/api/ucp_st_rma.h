@@ -67,9 +67,9 @@ extern "C" {
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0, or an address range
  *         that wraps around; UCS_ERR_UNSUPPORTED, logged, for memory of a
- *         device that lane trig does not reach, as no other lane does;
- *         UCS_ERR_NO_RESOURCE or an error of the transport if no lane
- *         can serve the memory (logged).
+ *         device that neither the host reaches while the device works, nor
+ *         lane trig; UCS_ERR_NO_RESOURCE or an error of the transport if no
+ *         lane can serve the memory (logged).
  *
  * Ownership: the handle is the caller's until @ref ucp_st_mem_dereg; the memory
  *            stays the caller's and must live as long.

@@ -32,7 +32,10 @@ const char *ucp_st_stage_runtime(ucs_gstream_type_t type)
 void ucp_st_stage_query(const void *buffer, size_t length,
                         ucs_gstream_memory_attr_t *attr)
 {
-    *attr = (ucs_gstream_memory_attr_t){.type = UCS_GSTREAM_TYPE_HOST};
+    *attr = (ucs_gstream_memory_attr_t){
+        .type     = UCS_GSTREAM_TYPE_HOST,
+        .is_hosts = 1
+    };
     if (length > 0) {
         (void)ucs_gstream_memory_query(buffer, attr);
     }

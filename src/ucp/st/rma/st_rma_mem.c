@@ -44,8 +44,7 @@ static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
 
     for (i = 0; i < worker->num_lanes; ++i) {
         lane   = ucp_st_rma_lane(worker->lanes[i]->id);
-        status = (lane->reaches_devices ||
-                  !ucp_st_stage_is_device(&mem->memory)) ?
+        status = (lane->reaches_devices || mem->memory.is_hosts) ?
                  lane->reg(mem) : UCS_ERR_UNSUPPORTED;
         if (status == UCS_OK) {
             mem->lanes |= UCS_BIT(lane->id);
@@ -61,7 +60,7 @@ static ucs_status_t ucp_st_mem_reg_lanes(ucp_st_memh_t *mem)
 
 static void ucp_st_mem_complain(const ucp_st_memh_t *mem, ucs_status_t status)
 {
-    if (ucp_st_stage_is_device(&mem->memory)) {
+    if (!mem->memory.is_hosts) {
         ucs_error("memory %p is of device %d of %s: one-sided operations need "
                   "memory of the host, or lane 'trig' with NICs that reach the "
                   "device's", mem->address, mem->memory.device,

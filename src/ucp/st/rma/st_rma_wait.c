@@ -362,7 +362,7 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     if ((unsigned)wait->cmp > UCP_ST_SIGNAL_EQ) {
         return ucp_st_rma_refuse(queue, "unknown comparison");
     }
-    if (ucp_st_stage_is_device(&wait->mem->memory)) {
+    if (!wait->mem->memory.is_hosts) {
         /* The service thread looks at it, too */
         (void)ucp_st_rma_refuse(queue, "a wait for a signal needs its word in "
                                        "memory of the host");
