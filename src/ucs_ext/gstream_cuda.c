@@ -352,6 +352,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
     GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_pci, "cuDeviceGetPCIBusId"),
+    GSTREAM_CUDA_NAME_OR_NULL(ipc.get_uuid, "cuDeviceGetUuid_v2",
+                              "cuDeviceGetUuid"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.can_access, "cuDeviceCanAccessPeer"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_allocation, "cuMemGetAddressRange_v2"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_handle, "cuIpcGetMemHandle"),

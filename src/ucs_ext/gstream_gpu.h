@@ -84,6 +84,7 @@ typedef struct gstream_gpu_ipc_handle {
  *  next ones. */
 typedef struct gstream_gpu_ipc_calls {
     int (*get_pci)(char *text, int length, int device);
+    int (*get_uuid)(uint8_t *uuid, int device); /* 16 bytes; may be NULL */
     int (*can_access)(int *can_p, int device, int peer);
     int (*get_allocation)(uint64_t *start_p, size_t *length_p,
                           uint64_t address);
@@ -116,7 +117,8 @@ typedef struct gstream_gpu_calls {
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
     int (*clear)(void); /* Or NULL: forgets the thread's last error */
-    gstream_gpu_ipc_calls_t ipc; /* One of them NULL: there is none of it */
+    gstream_gpu_ipc_calls_t ipc; /* One without a remark NULL: there is none
+                                    of it */
     void *special[11]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 

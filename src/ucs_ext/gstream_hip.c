@@ -340,6 +340,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
     GSTREAM_HIP_NAME_OR_NULL(clear, "hipGetLastError"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_pci, "hipDeviceGetPCIBusId"),
+    GSTREAM_HIP_NAME_OR_NULL(ipc.get_uuid, "hipDeviceGetUuid"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.can_access, "hipDeviceCanAccessPeer"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_allocation, "hipMemGetAddressRange"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_handle, "hipIpcGetMemHandle"),

@@ -26,11 +26,11 @@
 #include "gstream_gpu.h"
 #include "gstream_thread.h"
 
+#include <ucs/algorithm/crc.h>
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,20 +86,41 @@ static const gstream_gpu_t *gstream_ipc_gpu(unsigned type)
                                                                         NULL;
 }
 
-/* Where a device is: domain, bus, device and function; 0 if it is not known */
+/* Of where a device is and its UUID: parts of a device have one place, and some
+ * devices one UUID. 0 if it is not known */
 static uint32_t gstream_ipc_name(const gstream_gpu_t *gpu, int device)
 {
-    char text[32] = "";
-    unsigned domain, bus, slot, func;
+    char pci[32]     = "";
+    uint8_t uuid[16] = {0};
+    uint32_t name;
 
-    if ((gpu->calls.ipc.get_pci(text, sizeof(text), device) !=
-         GSTREAM_GPU_OK) ||
-        (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &func) != 4) ||
-        (domain > UINT16_MAX) || (bus > UINT8_MAX) || (slot > 31) ||
-        (func > 7)) {
+    if (gpu->calls.ipc.get_pci(pci, sizeof(pci), device) != GSTREAM_GPU_OK) {
         return 0;
     }
-    return (domain << 16) | (bus << 8) | (slot << 3) | func;
+    name = ucs_crc32(0, pci, strlen(pci));
+    if ((gpu->calls.ipc.get_uuid != NULL) &&
+        (gpu->calls.ipc.get_uuid(uuid, device) == GSTREAM_GPU_OK)) {
+        name = ucs_crc32(name, uuid, sizeof(uuid));
+    }
+    return (name != 0) ? name : 1;
+}
+
+/* Devices of one name are not known */
+static void gstream_ipc_forget_equals(gstream_ipc_devices_t *devices)
+{
+    uint32_t equals = 0;
+    unsigned i, j;
+
+    for (i = 0; i < devices->count; ++i) {
+        for (j = 0; j < i; ++j) {
+            if (devices->names[i] == devices->names[j]) {
+                equals |= UCS_BIT(i) | UCS_BIT(j);
+            }
+        }
+    }
+    for (i = 0; i < devices->count; ++i) {
+        devices->names[i] = (equals & UCS_BIT(i)) ? 0 : devices->names[i];
+    }
 }
 
 static void gstream_ipc_ask(const gstream_gpu_t *gpu,
@@ -123,6 +144,7 @@ static void gstream_ipc_ask(const gstream_gpu_t *gpu,
     }
     gstream_gpu_forget(gpu);
     devices->count = count;
+    gstream_ipc_forget_equals(devices);
 }
 
 static const gstream_ipc_devices_t *

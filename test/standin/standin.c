@@ -83,6 +83,7 @@ static void standin_settings_read(void)
     standin_set.peer     = (int)standin_number("STANDIN_PEER", 1, 1);
     standin_set.signal   = (int)standin_number("STANDIN_SIGNAL", 0, 1);
     standin_set.dmabuf   = (int)standin_number("STANDIN_DMABUF", 1, 2);
+    standin_set.mig      = (int)standin_number("STANDIN_MIG", 0, 1);
     standin_set.managed  = (int)standin_number("STANDIN_MANAGED", 1, 1);
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
     standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH",

@@ -79,6 +79,7 @@ typedef struct {
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
     int          signal;   /* Waits are for signal memory only */
+    int          mig;      /* Devices share a PCI address */
     int          managed;  /* The host reaches managed memory at all times */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;

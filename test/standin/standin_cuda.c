@@ -165,7 +165,14 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
 
 int cuDeviceGetPCIBusId(char *text, int length, int device)
 {
-    snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)(device + 1));
+    snprintf(text, (size_t)length, "0000:%02x:00.0",
+             standin_set.mig ? 1u : (unsigned)(device + 1));
+    return standin_device_check(device);
+}
+
+int cuDeviceGetUuid_v2(void *uuid, int device)
+{
+    memset(uuid, 0x40 + device, 16);
     return standin_device_check(device);
 }
 

@@ -62,6 +62,7 @@ STANDIN_API int cuDeviceGet(int *device, int ordinal);
 STANDIN_API int cuDeviceGetName(char *name, int length, int device);
 STANDIN_API int cuDeviceGetAttribute(int *value, int attribute, int device);
 STANDIN_API int cuDeviceGetPCIBusId(char *text, int length, int device);
+STANDIN_API int cuDeviceGetUuid_v2(void *uuid, int device);
 STANDIN_API int cuDeviceCanAccessPeer(int *can, int device, int peer);
 STANDIN_API int cuDevicePrimaryCtxRetain(void **ctx, int device);
 STANDIN_API int cuDevicePrimaryCtxRelease(int device);

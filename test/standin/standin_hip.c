@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STANDIN_HIP_5_2 50200000
 #define STANDIN_HIP_5_3 50300000
 #define STANDIN_HIP_5_6 50600000
 #define STANDIN_HIP_6   60000000
@@ -186,9 +187,18 @@ int hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 
 int hipDeviceGetPCIBusId(char *text, int length, int device)
 {
-    snprintf(text, (size_t)length, "0000:%02x:00.0", (unsigned)(device + 1));
+    snprintf(text, (size_t)length, "0000:%02x:00.0",
+             standin_set.mig ? 1u : (unsigned)(device + 1));
     return standin_hip_end(standin_device_check(device));
 }
+
+static int standin_hip_uuid(void *uuid, int device)
+{
+    memset(uuid, 0x40 + device, 16);
+    return standin_hip_end(standin_device_check(device));
+}
+
+STANDIN_SINCE(hipDeviceGetUuid, standin_hip_uuid, STANDIN_HIP_5_2);
 
 int hipDeviceCanAccessPeer(int *can, int device, int peer)
 {

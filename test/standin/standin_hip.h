@@ -53,6 +53,7 @@ STANDIN_API int hipDeviceGetAttribute(int *value, int attribute, int device);
 STANDIN_API int hipDeviceSynchronize(void);
 STANDIN_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest);
 STANDIN_API int hipDeviceGetPCIBusId(char *text, int length, int device);
+STANDIN_API int hipDeviceGetUuid(void *uuid, int device);
 STANDIN_API int hipDeviceCanAccessPeer(int *can, int device, int peer);
 STANDIN_API int hipDeviceEnablePeerAccess(int peer, unsigned flags);
 

@@ -536,6 +536,30 @@ static void run_no_peers(void)
 
 ST_CASE_CALL(no_peers, run_no_peers())
 
+/* Parts of one device, which have its place on the PCI bus, and do not reach
+ * each other. Without a function that tells them apart they are not known. */
+static void run_parts(void)
+{
+    char *peer, *mig, *version;
+
+    if (is_one_gpu()) {
+        st_cunit_skip("needs two devices");
+        return;
+    }
+    peer = st_env_set("STANDIN_PEER", "0");
+    mig  = st_env_set("STANDIN_MIG", "1");
+    run_both((task_t){.mode = MODE_FAR, .places = {0, 1}, .is_staged = 1});
+    run_both((task_t){.mode = MODE_FAR, .places = {1, 1}});
+    version = st_env_set("STANDIN_VERSION", "50120531");
+    run_case((task_t){.mode = MODE_FAR, .is_hip = 1, .places = {0, 1},
+                      .is_staged = 1}, "hip");
+    st_env_restore("STANDIN_VERSION", version);
+    st_env_restore("STANDIN_MIG", mig);
+    st_env_restore("STANDIN_PEER", peer);
+}
+
+ST_CASE_CALL(parts, run_parts())
+
 /* Streams of the host move such pairs themselves */
 static void run_on_host(task_t to_do)
 {

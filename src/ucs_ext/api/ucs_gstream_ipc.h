@@ -6,8 +6,8 @@
  *
  * A process asks for a key of its memory and sends it to another one, which
  * opens it: it has an address then that copies of its own device's streams may
- * use. Devices are told by where they are on the node's PCI buses, as their
- * numbers differ between processes.
+ * use. Devices are told by where they are on the node's PCI buses, and their
+ * UUIDs, as their numbers differ between processes.
  */
 #ifndef UCS_GSTREAM_IPC_H_
 #define UCS_GSTREAM_IPC_H_

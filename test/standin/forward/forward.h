@@ -50,6 +50,7 @@ enum {
     CALL(device_name, cuDeviceGetName, NULL, 0) \
     CALL(device_attribute, cuDeviceGetAttribute, NULL, 0) \
     CALL(device_pci, cuDeviceGetPCIBusId, NULL, 1) \
+    CALL(device_uuid, cuDeviceGetUuid_v2, "cuDeviceGetUuid", 1) \
     CALL(peer_can, cuDeviceCanAccessPeer, NULL, 1) \
     CALL(retain, cuDevicePrimaryCtxRetain, NULL, 0) \
     CALL(ctx_set, cuCtxSetCurrent, NULL, 0) \

@@ -208,6 +208,18 @@ int hipDeviceGetPCIBusId(char *text, int length, int device)
     return forward_end(result);
 }
 
+int hipDeviceGetUuid(void *uuid, int device)
+{
+    int result = forward_open();
+
+    if (result == FORWARD_OK) {
+        result = (forward_cuda.device_uuid != NULL) ?
+                         forward_cuda.device_uuid(uuid, device) :
+                         FORWARD_UNSUPPORTED;
+    }
+    return forward_end(result);
+}
+
 int hipDeviceCanAccessPeer(int *can, int device, int peer)
 {
     int result = forward_open();
