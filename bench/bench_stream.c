@@ -7,7 +7,7 @@
 #include <string.h>
 
 
-int bench_stream_parse(bench_stream_t *stream, unsigned variants)
+int bench_stream_parse(bench_stream_t *stream)
 {
     static const int queues[UCS_GSTREAM_TYPE_LAST] = {
         [UCS_GSTREAM_TYPE_HOST] = MPIX_QUEUE_HOST,
@@ -36,11 +36,6 @@ int bench_stream_parse(bench_stream_t *stream, unsigned variants)
     if ((stream->kind == BENCH_MEMORY_DEVICE) &&
         (stream->type == UCS_GSTREAM_TYPE_HOST)) {
         bench_error("--memory device needs --stream hip or cuda\n");
-        return -1;
-    }
-    if ((stream->kind == BENCH_MEMORY_DEVICE) &&
-        (variants & BENCH_VARIANT_HPE)) {
-        bench_error("--memory device: st-hpe is not measured with it\n");
         return -1;
     }
     return 0;

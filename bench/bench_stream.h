@@ -31,9 +31,8 @@ typedef struct bench_stream {
     "the\n                   host on all of them\n"
 
 
-/* Reads the options; 'variants' are those that will run. Returns 0, or -1 after
- * printing what is wrong. */
-int bench_stream_parse(bench_stream_t *stream, unsigned variants);
+/* Reads the options. Returns 0, or -1 after printing what is wrong. */
+int bench_stream_parse(bench_stream_t *stream);
 
 /* Makes the stream, or ends the job with the reason why there is none; has the
  * report name it. */

@@ -78,8 +78,7 @@ static int faces_parse(faces_options_t *opts, bench_stream_t *stream, int argc,
     };
     int ret = bench_parse(&opts->common, table, faces_help, argc, argv);
 
-    return (ret == 0) ? bench_stream_parse(stream, opts->common.variants) :
-                        ret;
+    return (ret == 0) ? bench_stream_parse(stream) : ret;
 }
 
 /* One middle iteration; returns the time of its inner loop, us. */

@@ -79,8 +79,7 @@ static int pp_parse(pp_options_t *opts, bench_stream_t *stream, int argc,
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    return (ret == 0) ? bench_stream_parse(stream, opts->common.variants) :
-                        ret;
+    return (ret == 0) ? bench_stream_parse(stream) : ret;
 }
 
 /* Runs round trips and checks their data; returns the time of one, us. */

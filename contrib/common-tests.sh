@@ -30,6 +30,7 @@ stream_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
               mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
               mpix_p7.2 bench.stream.2 bench.stream_faces.2 bench.stream_wrt
               bench.stream_memory.2 bench.stream_memory_faces.2
+              bench.stream_mixed bench.stream_hpe.2 bench.stream_hpe_faces.2
               perftest_st.stream)
 
 # True if the test is asked for.

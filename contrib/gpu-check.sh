@@ -401,8 +401,9 @@ run_mpi()
         use_transports "$lane"
         while read -r name size; do
             [ "$size" != all ] || size=$places
-            # Scripts of these are not in the pack; their programs run below
-            [[ ! $name =~ ^(bench.stream_wrt|perftest_st.stream)$ ]] || continue
+            # Scripts of these are not in the pack
+            [[ ! $name =~ ^(bench.stream_(wrt|mixed)|perftest_st.stream)$ ]] ||
+                continue
             check_mpi "$size" "$1-$lane/$name" \
                 "$ST_TOP/test/integration/run.sh" --build "$build" "$name"
         done < <("$ST_TOP/test/integration/run.sh" --busy "${tests[@]}")

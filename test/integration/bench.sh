@@ -108,7 +108,7 @@ test_host()
 
 test_mixed()
 {
-    FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
+    UCX_ST_LANES=trig,host FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
     [ "$rc" -ne 0 ] || fail "it succeeds"
     grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
         fail "it does not warn"
