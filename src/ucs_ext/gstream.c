@@ -90,6 +90,13 @@ gstream_params_type(const ucs_gstream_params_t *params)
                    UCS_GSTREAM_TYPE_HOST;
 }
 
+const char *ucs_gstream_type_name(ucs_gstream_type_t type)
+{
+    return ((unsigned)type < UCS_GSTREAM_TYPE_LAST) ?
+                   gstream_backends[type]->name :
+                   "?";
+}
+
 ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
                                     ucs_gstream_type_attr_t *attr)
 {
@@ -98,8 +105,7 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
     }
 
     memset(attr, 0, sizeof(*attr));
-    snprintf(attr->name, sizeof(attr->name), "%s",
-             gstream_backends[type]->name);
+    snprintf(attr->name, sizeof(attr->name), "%s", ucs_gstream_type_name(type));
     return (type == UCS_GSTREAM_TYPE_HOST) ?
                    UCS_OK :
                    gstream_gpu_query_type(type, attr);

@@ -150,7 +150,7 @@ int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
                                             "MPIX_Enqueue_send",
                              MPI_ERR_OTHER, "the copy %s memory of %s failed: "
                              "%s", msg->is_recv ? "to" : "from",
-                             mpix_buffer_runtime(msg->buffer->memory),
+                             ucs_gstream_type_name(msg->buffer->memory),
                              ucs_status_string(result));
 }
 
@@ -304,7 +304,7 @@ static int mpix_msg_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
     if (refusal != NULL) {
         return mpix_fail(args->func, MPI_ERR_TYPE,
                          "the buffer is in memory of %s %s",
-                         mpix_buffer_runtime(msg->buffer->memory), refusal);
+                         ucs_gstream_type_name(msg->buffer->memory), refusal);
     }
     if (msg->buffer->memory == UCS_GSTREAM_TYPE_HOST) {
         mpix_buffer_put(msg->buffer);

@@ -90,13 +90,6 @@ int mpix_buffer_is_contig(const void *address, MPI_Count count,
     return is_contig;
 }
 
-const char *mpix_buffer_runtime(ucs_gstream_type_t type)
-{
-    return (type == UCS_GSTREAM_TYPE_HIP)  ? "HIP" :
-           (type == UCS_GSTREAM_TYPE_CUDA) ? "CUDA" :
-                                             "the host";
-}
-
 static ucs_gstream_type_t mpix_buffer_type_at(uintptr_t place)
 {
     ucs_gstream_memory_attr_t attr = {.type = UCS_GSTREAM_TYPE_HOST};

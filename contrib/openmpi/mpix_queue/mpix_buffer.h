@@ -52,9 +52,6 @@ int mpix_buffer_is_contig(const void *address, MPI_Count count,
                           MPI_Datatype datatype, void **start_p,
                           size_t *length_p);
 
-/* Name of the runtime whose memory it is. */
-const char *mpix_buffer_runtime(ucs_gstream_type_t type);
-
 /* Look whose memory a buffer lies in. NULL, or why the library cannot move its
  * data, as the end of a sentence. */
 const char *mpix_buffer_check(mpix_buffer_t *buffer);

@@ -62,7 +62,7 @@ static int mpix_matchall_check_memory(const mpix_where_t *where)
                    MPI_SUCCESS :
                    mpix_request_fail(where, MPI_ERR_TYPE,
                                      "is in memory of %s %s",
-                                     mpix_buffer_runtime(req->buffer->memory),
+                                     ucs_gstream_type_name(req->buffer->memory),
                                      refusal);
 }
 

@@ -626,6 +626,18 @@ ucs_status_t ucs_gstream_synchronize_timeout(ucs_gstream_h stream,
                                              double timeout);
 
 
+/**
+ * Name of a type of streams, for messages.
+ *
+ * @param [in] type The type.
+ *
+ * @return "host", "HIP" or "CUDA"; "?" for an unknown type.
+ *
+ * Threads: may be called from any thread.
+ */
+const char *ucs_gstream_type_name(ucs_gstream_type_t type);
+
+
 /** What a stream can do, as bits. */
 enum ucs_gstream_cap {
     UCS_GSTREAM_CAP_WRITE = 1u << 0, /**< Store words */

@@ -18,17 +18,6 @@
 
 #include <ucs/sys/math.h>
 
-const char *ucp_st_stage_runtime(ucs_gstream_type_t type)
-{
-    static const char *const names[] = {
-        [UCS_GSTREAM_TYPE_HOST] = "the host",
-        [UCS_GSTREAM_TYPE_HIP]  = "HIP",
-        [UCS_GSTREAM_TYPE_CUDA] = "CUDA"
-    };
-
-    return names[type];
-}
-
 void ucp_st_stage_query(const void *buffer, size_t length,
                         ucs_gstream_memory_attr_t *attr)
 {
@@ -81,7 +70,7 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     if (memory.type != op->memory.type) { /* it would be taken for the host's */
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
                   "is none any more", op, op->buffer,
-                  ucp_st_stage_runtime(op->memory.type));
+                  ucs_gstream_type_name(op->memory.type));
         return UCS_ERR_INVALID_PARAM;
     }
     if (ucp_st_stage_is_func(queue) || (type == memory.type)) {
@@ -89,8 +78,8 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     }
     ucs_error("start of operation %p: its buffer lies in memory of %s, which "
               "streams of %s do not copy", op,
-              ucp_st_stage_runtime(op->memory.type),
-              ucp_st_stage_runtime(type));
+              ucs_gstream_type_name(op->memory.type),
+              ucs_gstream_type_name(type));
     return UCS_ERR_UNSUPPORTED;
 }
 

@@ -20,9 +20,6 @@ struct ucp_st_lane_ops;
 /** Commands that copy a use's data, at most */
 #define UCP_ST_STAGE_MAX_CMDS 2
 
-/** Name of a runtime of GPUs, for messages. */
-const char *ucp_st_stage_runtime(ucs_gstream_type_t type);
-
 /** Ask whose the buffer's memory is, before it is matched. */
 void ucp_st_stage_query(const void *buffer, size_t length,
                         ucs_gstream_memory_attr_t *attr);

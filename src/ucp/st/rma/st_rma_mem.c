@@ -64,7 +64,7 @@ static void ucp_st_mem_complain(const ucp_st_memh_t *mem, ucs_status_t status)
         ucs_error("memory %p is of device %d of %s: one-sided operations need "
                   "memory of the host, or lane 'trig' with NICs that reach the "
                   "device's", mem->address, mem->memory.device,
-                  ucp_st_stage_runtime(mem->memory.type));
+                  ucs_gstream_type_name(mem->memory.type));
     } else {
         ucs_error("no lane serves %zu bytes of memory at %p: %s", mem->length,
                   mem->address, ucs_status_string(status));

@@ -55,7 +55,7 @@ int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
     }
     if (fault != NULL) {
         ucs_diag("lane 'trig' does not reach memory %p of device %d of %s: %s",
-                 address, memory->device, ucp_st_stage_runtime(memory->type),
+                 address, memory->device, ucs_gstream_type_name(memory->type),
                  fault);
     }
     return fault == NULL;
