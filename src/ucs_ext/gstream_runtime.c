@@ -14,14 +14,13 @@
 #include "gstream_gpu.h"
 #include "gstream_device.h"
 #include "gstream_memory.h"
+#include "api/ucs_gpu.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -133,29 +132,14 @@ static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
     return 1;
 }
 
-static int gstream_gpu_read_loads(struct dl_phdr_info *info, size_t size,
-                                  void *arg)
-{
-    uint64_t *loads_p = arg;
-
-    if (size >= (offsetof(struct dl_phdr_info, dlpi_adds) +
-                 sizeof(info->dlpi_adds))) {
-        *loads_p = info->dlpi_adds;
-    }
-    return 1; /* The first library knows it */
-}
-
-/* Whether a runtime may be there that was not there before. To ask for a
- * library that is not loaded searches folders: it is done when others were
- * loaded meanwhile. */
+/* Whether a runtime may be there that was not there before */
 static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
 {
-    uint64_t loads = 0;
+    uint64_t loads = ucs_gpu_count_loads();
 
     if (gpu->is_useless) {
         return 0;
     }
-    (void)dl_iterate_phdr(gstream_gpu_read_loads, &loads);
     if (is_loaded && (loads != 0) && (loads == gpu->loads)) {
         return 0;
     }

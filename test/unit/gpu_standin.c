@@ -45,6 +45,9 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **data,
 
     for (i = 0; i < count; ++i) {
         switch (attributes[i]) {
+        case 1: /* CU_POINTER_ATTRIBUTE_CONTEXT */
+            *(void**)data[i] = NULL;
+            break;
         case 2: /* CU_POINTER_ATTRIBUTE_MEMORY_TYPE */
             *(unsigned*)data[i] = found ? 2 : 0;
             break;

@@ -2,10 +2,6 @@
 /*
  * cxiemu_dma.c - memory of GPUs, as the emulated card reaches it.
  *
- * A program that has memory of a GPU has loaded the runtime that gave it: that
- * one is found by its name, and nothing else is ever loaded. The few functions
- * that are used are declared here, so that no package of a GPU is needed.
- *
  * As CXI's provider does it, the pages of the whole allocation are exported:
  * not all runtimes take a part of it. Unlike that provider, nothing else is
  * tried: what runtimes have beside dma-buf is done in the kernel, for cards.
@@ -15,9 +11,10 @@
 #include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_map.h"
 
+#include <ucs_gpu.h>
+
 #include <rdma/fi_errno.h>
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,259 +22,103 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CXIEMU_DMA_MAX_FUNCS 5
-
-
-struct cxiemu_dma_runtime;
-
-/** What a runtime says of an address. */
-typedef struct cxiemu_dma_range {
-    uintptr_t start;  /**< Of the whole allocation */
+/** Whole pages. */
+typedef struct cxiemu_dma_pages {
+    uintptr_t start;
     size_t    length;
-} cxiemu_dma_range_t;
+} cxiemu_dma_pages_t;
 
-/** A runtime. Constant, but for what is found of it: written once, under the
- *  lock. */
+/** How a runtime gives a descriptor of pages that are a GPU's. */
 typedef struct cxiemu_dma_runtime {
     const char *name;
-    const char *library;
-    const char *names[CXIEMU_DMA_MAX_FUNCS]; /**< Of the functions, all of which
-                                                  it must have */
-    /** Whether an address is in a GPU. */
-    int (*find)(const struct cxiemu_dma_runtime *runtime, const void *address,
-                cxiemu_dma_range_t *range);
-    /** A descriptor of whole pages, and where they are in it; 0, or the
+    const char *function; /**< That gives it; not all versions have it */
+    /** Call it: a descriptor, and where the pages are in it; 0, or the
      *  runtime's own code. */
-    int (*export)(const struct cxiemu_dma_runtime *runtime,
-                  const cxiemu_dma_range_t *pages, int *fd, uint64_t *offset);
-    void       *funcs[CXIEMU_DMA_MAX_FUNCS];
-    int        is_found; /**< Atomic; funcs is complete */
+    int (*export)(void *function, const ucs_gpu_memory_t *memory,
+                  const cxiemu_dma_pages_t *pages, int *fd, uint64_t *offset);
 } cxiemu_dma_runtime_t;
 
-/* Of CUDA's driver */
-enum {
-    CXIEMU_CU_POINTER_CONTEXT    = 1,
-    CXIEMU_CU_POINTER_TYPE       = 2,
-    CXIEMU_CU_POINTER_IS_MANAGED = 8,
-    CXIEMU_CU_MEMORYTYPE_DEVICE  = 2,
-    CXIEMU_CU_HANDLE_DMA_BUF_FD  = 1
-};
+#define CXIEMU_CU_HANDLE_DMA_BUF_FD 1
 
-typedef int (*cxiemu_cu_pointer_t)(unsigned count, int *attributes, void **data,
-                                   uintptr_t address);
-typedef int (*cxiemu_cu_range_t)(uintptr_t *start, size_t *length,
-                                 uintptr_t address);
 typedef int (*cxiemu_cu_export_t)(void *handle, uintptr_t start, size_t length,
                                   int type, unsigned long long flags);
 typedef int (*cxiemu_cu_push_t)(void *context);
 typedef int (*cxiemu_cu_pop_t)(void **context);
-
-/* Of ROCr */
-enum {
-    CXIEMU_HSA_POINTER_HSA     = 1,
-    CXIEMU_HSA_POINTER_IPC     = 4,
-    CXIEMU_HSA_AGENT_DEVICE    = 17,
-    CXIEMU_HSA_DEVICE_TYPE_GPU = 1
-};
-
-typedef struct cxiemu_hsa_agent {
-    uint64_t handle;
-} cxiemu_hsa_agent_t;
-
-typedef struct cxiemu_hsa_info {
-    uint32_t           size; /**< Of the structure, as we know it */
-    int                type;
-    void               *agent_base;
-    void               *host_base;
-    size_t             length;
-    void               *user_data;
-    cxiemu_hsa_agent_t owner;
-} cxiemu_hsa_info_t;
-
-typedef int (*cxiemu_hsa_pointer_t)(const void *address,
-                                    cxiemu_hsa_info_t *info, void *alloc,
-                                    uint32_t *num_agents,
-                                    cxiemu_hsa_agent_t **agents);
-typedef int (*cxiemu_hsa_agent_info_t)(cxiemu_hsa_agent_t agent, int attribute,
-                                       void *value);
 typedef int (*cxiemu_hsa_export_t)(const void *start, size_t length, int *fd,
                                    uint64_t *offset);
 
 
-/* A driver that is not initialised, or does not know the address, says so, or
- * leaves everything 0. */
-static void *cxiemu_dma_cuda_context(const cxiemu_dma_runtime_t *runtime,
-                                     const void *address, int *is_device)
-{
-    unsigned type    = 0;
-    unsigned managed = 0;
-    void *context    = NULL;
-    int attributes[] = {CXIEMU_CU_POINTER_TYPE, CXIEMU_CU_POINTER_IS_MANAGED,
-                        CXIEMU_CU_POINTER_CONTEXT};
-    void *data[]     = {&type, &managed, &context};
-
-    *is_device = (((cxiemu_cu_pointer_t)runtime->funcs[0])(
-                          3, attributes, data, (uintptr_t)address) == 0) &&
-                 (type == CXIEMU_CU_MEMORYTYPE_DEVICE) && !(managed & 0xff);
-    return context;
-}
-
-static int cxiemu_dma_find_cuda(const cxiemu_dma_runtime_t *runtime,
-                                const void *address, cxiemu_dma_range_t *range)
-{
-    int is_device;
-
-    (void)cxiemu_dma_cuda_context(runtime, address, &is_device);
-    return is_device &&
-           (((cxiemu_cu_range_t)runtime->funcs[1])(&range->start,
-                                                   &range->length,
-                                                   (uintptr_t)address) == 0);
-}
-
-/* In the context of the memory: the thread may have none, or another one. What
- * was not allocated in a context has none. */
-static int cxiemu_dma_export_cuda(const cxiemu_dma_runtime_t *runtime,
-                                  const cxiemu_dma_range_t *pages, int *fd,
+/* In the context of the memory, if it has one: the thread may have none, or
+ * another one. */
+static int cxiemu_dma_export_cuda(void *function,
+                                  const ucs_gpu_memory_t *memory,
+                                  const cxiemu_dma_pages_t *pages, int *fd,
                                   uint64_t *offset)
 {
-    int is_device, result;
-    void *context = cxiemu_dma_cuda_context(runtime, (void*)pages->start,
-                                            &is_device);
+    cxiemu_cu_push_t push = (cxiemu_cu_push_t)ucs_gpu_function(
+            UCS_GPU_CUDA, "cuCtxPushCurrent_v2");
+    cxiemu_cu_pop_t pop   = (cxiemu_cu_pop_t)ucs_gpu_function(
+            UCS_GPU_CUDA, "cuCtxPopCurrent_v2");
+    int has_context       = (memory->context != NULL) && (push != NULL) &&
+                            (pop != NULL);
+    void *context;
+    int result;
 
-    if (context != NULL) {
-        result = ((cxiemu_cu_push_t)runtime->funcs[3])(context);
+    if (has_context) {
+        result = push(memory->context);
         if (result != 0) {
             return result;
         }
     }
     *offset = 0;
-    result  = ((cxiemu_cu_export_t)runtime->funcs[2])(
-            fd, pages->start, pages->length, CXIEMU_CU_HANDLE_DMA_BUF_FD, 0);
-    if (context != NULL) {
-        (void)((cxiemu_cu_pop_t)runtime->funcs[4])(&context);
+    result  = ((cxiemu_cu_export_t)function)(fd, pages->start, pages->length,
+                                             CXIEMU_CU_HANDLE_DMA_BUF_FD, 0);
+    if (has_context) {
+        (void)pop(&context);
     }
     return result;
 }
 
-/* What belongs to a processor is the host's, whoever has allocated it. */
-static int cxiemu_dma_find_rocr(const cxiemu_dma_runtime_t *runtime,
-                                const void *address, cxiemu_dma_range_t *range)
-{
-    cxiemu_hsa_info_t info = {.size = sizeof(info)};
-    int device             = ~CXIEMU_HSA_DEVICE_TYPE_GPU;
-
-    if ((((cxiemu_hsa_pointer_t)runtime->funcs[0])(address, &info, NULL, NULL,
-                                                   NULL) != 0) ||
-        ((info.type != CXIEMU_HSA_POINTER_HSA) &&
-         (info.type != CXIEMU_HSA_POINTER_IPC)) ||
-        (((cxiemu_hsa_agent_info_t)runtime->funcs[1])(
-                 info.owner, CXIEMU_HSA_AGENT_DEVICE, &device) != 0) ||
-        (device != CXIEMU_HSA_DEVICE_TYPE_GPU)) {
-        return 0;
-    }
-
-    range->start  = (uintptr_t)info.agent_base;
-    range->length = info.length;
-    return 1;
-}
-
-static int cxiemu_dma_export_rocr(const cxiemu_dma_runtime_t *runtime,
-                                  const cxiemu_dma_range_t *pages, int *fd,
+static int cxiemu_dma_export_rocr(void *function,
+                                  const ucs_gpu_memory_t *memory,
+                                  const cxiemu_dma_pages_t *pages, int *fd,
                                   uint64_t *offset)
 {
-    return ((cxiemu_hsa_export_t)runtime->funcs[2])(
-            (const void*)pages->start, pages->length, fd, offset);
+    (void)memory;
+    return ((cxiemu_hsa_export_t)function)((const void*)pages->start,
+                                           pages->length, fd, offset);
 }
 
-static cxiemu_dma_runtime_t cxiemu_dma_runtimes[] = {
-    {
-        .name    = "CUDA",
-        .library = "libcuda.so.1",
-        .names   = {"cuPointerGetAttributes", "cuMemGetAddressRange_v2",
-                    "cuMemGetHandleForAddressRange", "cuCtxPushCurrent_v2",
-                    "cuCtxPopCurrent_v2"},
-        .find    = cxiemu_dma_find_cuda,
-        .export  = cxiemu_dma_export_cuda
+static const cxiemu_dma_runtime_t cxiemu_dma_runtimes[UCS_GPU_LAST] = {
+    [UCS_GPU_CUDA] = {
+        .name     = "CUDA",
+        .function = "cuMemGetHandleForAddressRange",
+        .export   = cxiemu_dma_export_cuda
     },
-    {
-        .name    = "ROCm",
-        .library = "libhsa-runtime64.so.1",
-        .names   = {"hsa_amd_pointer_info", "hsa_agent_get_info",
-                    "hsa_amd_portable_export_dmabuf"},
-        .find    = cxiemu_dma_find_rocr,
-        .export  = cxiemu_dma_export_rocr
+    [UCS_GPU_ROCM] = {
+        .name     = "ROCm",
+        .function = "hsa_amd_portable_export_dmabuf",
+        .export   = cxiemu_dma_export_rocr
     }
 };
 
-#define CXIEMU_DMA_NUM_RUNTIMES \
-    (sizeof(cxiemu_dma_runtimes) / sizeof(cxiemu_dma_runtimes[0]))
-
-/* Of what is found of runtimes, and of the table of what is registered */
+/* Of the table of what is registered */
 static pthread_mutex_t cxiemu_dma_lock = PTHREAD_MUTEX_INITIALIZER;
 static cxiemu_dma_t *cxiemu_dma_table;
 
 
-/* The handle is kept: the functions must not go away. */
-static int cxiemu_dma_load_runtime(cxiemu_dma_runtime_t *runtime)
-{
-    void *library = dlopen(runtime->library, RTLD_LAZY | RTLD_NOLOAD);
-    unsigned i;
-
-    if (library == NULL) {
-        return 0;
-    }
-    for (i = 0; (i < CXIEMU_DMA_MAX_FUNCS) && (runtime->names[i] != NULL);
-         ++i) {
-        runtime->funcs[i] = dlsym(library, runtime->names[i]);
-        if (runtime->funcs[i] == NULL) {
-            cxiemu_info(MR, "memory of GPUs: %s has no %s\n", runtime->name,
-                        runtime->names[i]);
-            (void)dlclose(library);
-            return 0;
-        }
-    }
-    return 1;
-}
-
-unsigned cxiemu_dma_load(void)
-{
-    unsigned count = 0;
-    cxiemu_dma_runtime_t *runtime;
-    unsigned i;
-
-    pthread_mutex_lock(&cxiemu_dma_lock);
-    for (i = 0; i < CXIEMU_DMA_NUM_RUNTIMES; ++i) {
-        runtime = &cxiemu_dma_runtimes[i];
-        if (!runtime->is_found && cxiemu_dma_load_runtime(runtime)) {
-            /* Pairs with the load in cxiemu_dma_ask() */
-            __atomic_store_n(&runtime->is_found, 1, __ATOMIC_RELEASE);
-        }
-        count += (unsigned)runtime->is_found;
-    }
-    pthread_mutex_unlock(&cxiemu_dma_lock);
-    return count;
-}
-
 int cxiemu_reaches_gpus(void)
 {
-    return cxiemu_dma_load() > 0;
-}
-
-/* The runtime that an address is of, or NULL: it is the host's. */
-static const cxiemu_dma_runtime_t *cxiemu_dma_ask(const void *address,
-                                                  cxiemu_dma_range_t *range)
-{
-    const cxiemu_dma_runtime_t *runtime;
+    unsigned loaded = ucs_gpu_loaded();
+    int reaches     = 0;
     unsigned i;
 
-    for (i = 0; i < CXIEMU_DMA_NUM_RUNTIMES; ++i) {
-        runtime = &cxiemu_dma_runtimes[i];
-        if (__atomic_load_n(&runtime->is_found, __ATOMIC_ACQUIRE) &&
-            runtime->find(runtime, address, range)) {
-            return runtime;
-        }
+    for (i = 0; i < UCS_GPU_LAST; ++i) {
+        reaches |= ((loaded >> i) & 1) &&
+                   (ucs_gpu_function(i, cxiemu_dma_runtimes[i].function) !=
+                    NULL);
     }
-    return NULL;
+    return reaches;
 }
 
 /* A registration that covers the range, with a reference; or NULL. */
@@ -331,21 +172,27 @@ static int cxiemu_dma_map(cxiemu_dma_t *dma, int fd, uint64_t offset)
 }
 
 /* As cxiemu_dma_map(), for what a runtime knows. */
-static int cxiemu_dma_export(cxiemu_dma_t *dma,
-                             const cxiemu_dma_runtime_t *runtime,
-                             const cxiemu_dma_range_t *range)
+static int cxiemu_dma_export(cxiemu_dma_t *dma, const ucs_gpu_memory_t *memory)
 {
+    const cxiemu_dma_runtime_t *runtime = &cxiemu_dma_runtimes[memory->runtime];
     uintptr_t mask           = (uintptr_t)sysconf(_SC_PAGESIZE) - 1;
     uintptr_t first          = dma->start & ~mask;
-    cxiemu_dma_range_t pages = {.start = range->start & ~mask};
+    cxiemu_dma_pages_t pages = {.start = memory->start & ~mask};
+    void *function           = ucs_gpu_function(memory->runtime,
+                                                runtime->function);
     uint64_t offset          = 0;
     int fd                   = -1;
     int result;
 
-    pages.length    = ((range->start + range->length + mask) & ~mask) -
+    if (function == NULL) {
+        cxiemu_warn(MR, "memory of a GPU at %p: %s has no %s\n",
+                    (void*)dma->start, runtime->name, runtime->function);
+        return -FI_EOPNOTSUPP;
+    }
+    pages.length    = ((memory->start + memory->length + mask) & ~mask) -
                       pages.start;
     dma->map_length = ((dma->start + dma->length + mask) & ~mask) - first;
-    result          = runtime->export(runtime, &pages, &fd, &offset);
+    result          = runtime->export(function, memory, &pages, &fd, &offset);
     if (result != 0) {
         cxiemu_warn(MR, "memory of a GPU at %p: %s gives no dma-buf for it "
                     "(error %d)\n", (void*)dma->start, runtime->name, result);
@@ -368,8 +215,7 @@ static void cxiemu_dma_list(cxiemu_dma_t *dma)
 int cxiemu_dma_open(const void *address, size_t length, int registers,
                     cxiemu_dma_t **dma_p)
 {
-    const cxiemu_dma_runtime_t *runtime;
-    cxiemu_dma_range_t range;
+    ucs_gpu_memory_t memory;
     cxiemu_dma_t *dma;
     int ret;
 
@@ -378,12 +224,11 @@ int cxiemu_dma_open(const void *address, size_t length, int registers,
     if ((*dma_p != NULL) || (length == 0)) {
         return 0;
     }
-    runtime = cxiemu_dma_ask(address, &range);
-    if (runtime == NULL) {
-        return 0;
+    if (!ucs_gpu_find(address, &memory) || memory.is_managed) {
+        return 0; /* the host's, or the host reaches it */
     }
-    if ((length > range.length) ||
-        ((uintptr_t)address - range.start > range.length - length)) {
+    if ((length > memory.length) ||
+        ((uintptr_t)address - memory.start > memory.length - length)) {
         return -FI_EFAULT;
     }
     dma = calloc(1, sizeof(*dma));
@@ -393,7 +238,7 @@ int cxiemu_dma_open(const void *address, size_t length, int registers,
     dma->start  = (uintptr_t)address;
     dma->length = length;
     dma->refs   = 1;
-    ret         = cxiemu_dma_export(dma, runtime, &range);
+    ret         = cxiemu_dma_export(dma, &memory);
     if (ret != 0) {
         free(dma);
         return ret;

@@ -30,10 +30,6 @@ typedef struct cxiemu_dma {
 } cxiemu_dma_t;
 
 
-/** Look which runtimes of GPUs the program has loaded by now; nothing is
- *  loaded by that. How many of them can give file descriptors. Any thread. */
-unsigned cxiemu_dma_load(void);
-
 /**
  * Find or map a range if it is a GPU's. What is registered is found again;
  * other memory is mapped for the caller alone, so that memory that was freed

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_domain.h"
-#include "fabric/cxiemu_dma.h"
 #include "fabric/cxiemu_info.h"
 #include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_service.h"
+
+#include <ucs_gpu.h>
 
 #include <rdma/fi_errno.h>
 
@@ -122,7 +123,7 @@ int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
         goto err_info;
     }
     cxiemu_service_open();
-    (void)cxiemu_dma_load();
+    (void)ucs_gpu_loaded(); /* what endpoints send is looked at in these */
     domain->fid.fid.fclass  = FI_CLASS_DOMAIN;
     domain->fid.fid.context = context;
     domain->fid.fid.ops     = &cxiemu_domain_fid_ops;

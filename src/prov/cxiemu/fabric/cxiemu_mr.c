@@ -23,6 +23,8 @@
 #include "fabric/cxiemu_ep.h"
 #include "fabric/cxiemu_log.h"
 
+#include <ucs_gpu.h>
+
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
@@ -383,7 +385,7 @@ static int cxiemu_mr_alloc(const cxiemu_domain_t *domain,
 
     /* Programs older than the field have no such memory either */
     if (domain->info->caps & FI_HMEM) {
-        (void)cxiemu_dma_load();
+        (void)ucs_gpu_loaded();
         ret = cxiemu_dma_open(iov->iov_base, iov->iov_len, 1, &dma);
         if (ret != 0) {
             return ret;
