@@ -5,8 +5,7 @@
  * once with that of ROCr; of their functions it has those that tell of an
  * address. What it shows is that they are asked rightly, not how a GPU works.
  */
-#include <stddef.h>
-#include <stdint.h>
+#include "../standin/standin_hsa.h"
 
 /* The one range */
 static uintptr_t start;
@@ -72,28 +71,13 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **data,
 
 #else
 
-/* hsa_amd_pointer_info_t, as of now */
-struct pointer_info {
-    uint32_t size;
-    int      type;
-    void     *agent_base;
-    void     *host_base;
-    size_t   length;
-    void     *user_data;
-    uint64_t owner;
-    uint32_t global_flags;
-};
-
-int hsa_amd_pointer_info(const void *address, struct pointer_info *info,
-                         void *alloc, uint32_t *num_agents, void **agents);
-int hsa_agent_get_info(uint64_t agent, int attribute, void *value);
-
-int hsa_amd_pointer_info(const void *address, struct pointer_info *info,
-                         void *alloc, uint32_t *num_agents, void **agents)
+int hsa_amd_pointer_info(const void *address, standin_hsa_info_t *info,
+                         void *(*alloc)(size_t size), uint32_t *num_agents,
+                         uint64_t **agents)
 {
     int found = is_inside((uintptr_t)address);
 
-    if (info->size < offsetof(struct pointer_info, global_flags)) {
+    if (info->size < offsetof(standin_hsa_info_t, global_flags)) {
         return 0x1001; /* HSA_STATUS_ERROR_INVALID_ARGUMENT */
     }
     info->type       = found; /* HSA_EXT_POINTER_TYPE_HSA */
