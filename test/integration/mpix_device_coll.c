@@ -131,6 +131,16 @@ static const coll_t colls[] = {
     {"Neighbor_alltoall", 0, neighbor_init, neighbor_run}
 };
 
+/* One use, on the queue */
+static void run_request(MPI_Request *request)
+{
+    MPIX_OK(MPIX_Match(request, MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, request));
+    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, request));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPI_Request_free(request));
+}
+
 /* Places: bits of what is sent and what comes in the device; 4: in place. */
 static void run_coll(const coll_t *coll, int count, MPI_Comm comm, int places)
 {
@@ -151,11 +161,7 @@ static void run_coll(const coll_t *coll, int count, MPI_Comm comm, int places)
                       count, comm));
     MPIX_OK(coll->init((places & 4) ? MPI_IN_PLACE : send, recv, count, comm,
                        &request));
-    MPIX_OK(MPIX_Match(&request, MPI_STATUS_IGNORE));
-    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &request));
-    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &request));
-    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
-    MPIX_OK(MPI_Request_free(&request));
+    run_request(&request);
     mpix_gpu_copy(&mpix_gpu, images, recv, size);
     MPIX_CHECK(!memcmp(images, images + count, size), "%s of %d, places %d",
                coll->name, count, places);
@@ -212,11 +218,7 @@ static void test_maxloc(void)
     MPIX_OK(MPIX_Allreduce_init(device, device + size, 50, MPI_DOUBLE_INT,
                                 MPI_MAXLOC, MPI_COMM_WORLD, MPI_INFO_NULL,
                                 &request));
-    MPIX_OK(MPIX_Match(&request, MPI_STATUS_IGNORE));
-    MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &request));
-    MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &request));
-    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
-    MPIX_OK(MPI_Request_free(&request));
+    run_request(&request);
     mpix_gpu_copy(&mpix_gpu, pairs[0], device + size, size);
     for (i = 0; i < 50; ++i) {
         MPIX_CHECK((pairs[0][i].value == pairs[1][i].value) &&

@@ -111,6 +111,24 @@ static uct_md_h domain_open_cache(const char *gpu_memory_setting,
     return md;
 }
 
+/* Calls the body for each runtime, which says that the memory is its own, and
+ * that a processor reaches it, too, or not; with a provider that takes it, or
+ * not. */
+static void each_runtime(void (*body)(const runtime_t *runtime), int is_managed,
+                         int is_taken)
+{
+    unsigned i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
+        unlabel();
+        label(i, LENGTH, is_managed);
+        fab_intercept_gpu_memory(is_taken, 0);
+        body(&runtimes[i]);
+    }
+    fab_intercept_gpu_memory(0, 0);
+    unlabel();
+}
+
 static uct_md_h domain_open(const char *gpu_memory_setting, uct_md_attr_t *attr)
 {
     return domain_open_cache(gpu_memory_setting, "n", attr);
@@ -214,112 +232,82 @@ static void check_detected(uct_md_h md, const runtime_t *runtime)
     CU_ASSERT(uct_md_mem_query(md, memory, 7, &attr) == UCS_ERR_INVALID_ADDR);
 }
 
-ST_CASE(registered)
+static void run_registered(const runtime_t *runtime)
 {
     uct_md_attr_t attr;
-    unsigned i;
-    uct_md_h md;
+    uct_md_h md = domain_open("try", &attr);
 
-    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
-        unlabel();
-        label(i, LENGTH, 0);
-        fab_intercept_gpu_memory(1, 0);
-        md = domain_open("try", &attr);
-        CU_ASSERT(attr.cap.reg_mem_types == (HOST | CUDA | ROCM));
-        CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));
-        CU_ASSERT(!(attr.cap.flags & UCT_MD_FLAG_NEED_MEMH));
-        check_detected(md, &runtimes[i]);
-        check_registered(md, gpu_memory + 8, runtimes[i].iface,
-                         runtimes[i].device, 1);
-        check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
-        check_refused(md, gpu_memory + 1, LENGTH, UCS_ERR_INVALID_ADDR,
-                      "smaller");
-        uct_md_close(md);
-    }
-    fab_intercept_gpu_memory(0, 0);
-    unlabel();
+    CU_ASSERT(attr.cap.reg_mem_types == (HOST | CUDA | ROCM));
+    CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));
+    CU_ASSERT(!(attr.cap.flags & UCT_MD_FLAG_NEED_MEMH));
+    check_detected(md, runtime);
+    check_registered(md, gpu_memory + 8, runtime->iface, runtime->device, 1);
+    check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
+    check_refused(md, gpu_memory + 1, LENGTH, UCS_ERR_INVALID_ADDR, "smaller");
+    uct_md_close(md);
 }
+
+ST_CASE_CALL(registered, each_runtime(run_registered, 0, 1))
 
 /* UCX without a module for a GPU does not notice that its memory is freed: what
  * comes to lie there is registered anew */
-ST_CASE(not_kept)
+static void run_not_kept(const runtime_t *runtime)
 {
     uct_md_attr_t attr;
-    unsigned i;
-    uct_md_h md;
+    uct_md_h md = domain_open_cache("try", "try", &attr);
 
-    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
-        unlabel();
-        label(i, LENGTH, 0);
-        fab_intercept_gpu_memory(1, 0);
-        md = domain_open_cache("try", "try", &attr);
-        CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));
-        /* Nothing of it is open when it was given back */
-        check_registered(md, gpu_memory, runtimes[i].iface, runtimes[i].device,
-                         1);
-        check_registered(md, gpu_memory, runtimes[i].iface, runtimes[i].device,
-                         1);
-        uct_md_close(md);
-    }
-    fab_intercept_gpu_memory(0, 0);
-    unlabel();
+    CU_ASSERT(attr.cap.detect_mem_types == (CUDA | ROCM));
+    /* Nothing of it is open when it was given back */
+    check_registered(md, gpu_memory, runtime->iface, runtime->device, 1);
+    check_registered(md, gpu_memory, runtime->iface, runtime->device, 1);
+    uct_md_close(md);
 }
+
+ST_CASE_CALL(not_kept, each_runtime(run_not_kept, 0, 1))
 
 /* A processor reaches both: UCX may copy them, and is not told of them. What
  * belongs to a processor is registered as such */
-ST_CASE(managed)
+static void run_managed(const runtime_t *runtime)
 {
+    int is_cuda = (runtime->type == UCS_MEMORY_TYPE_CUDA);
     ucs_memory_type_t type;
     uct_md_attr_t attr;
-    unsigned i;
-    uct_md_h md;
+    uct_md_h md = domain_open("try", &attr);
 
-    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
-        unlabel();
-        label(i, LENGTH, 1);
-        fab_intercept_gpu_memory(1, 0);
-        md = domain_open("try", &attr);
-        CU_ASSERT(uct_md_detect_memory_type(md, gpu_memory, 1, &type) ==
-                  UCS_ERR_INVALID_ADDR);
-        check_registered(md, gpu_memory,
-                         (i == 0) ? FI_HMEM_CUDA : FI_HMEM_SYSTEM,
-                         (i == 0) ? DEVICE : 0, 0);
-        uct_md_close(md);
-    }
-    fab_intercept_gpu_memory(0, 0);
-    unlabel();
+    CU_ASSERT(uct_md_detect_memory_type(md, gpu_memory, 1, &type) ==
+              UCS_ERR_INVALID_ADDR);
+    check_registered(md, gpu_memory, is_cuda ? FI_HMEM_CUDA : FI_HMEM_SYSTEM,
+                     is_cuda ? DEVICE : 0, 0);
+    uct_md_close(md);
 }
+
+ST_CASE_CALL(managed, each_runtime(run_managed, 1, 1))
 
 /* No provider here takes it: that is said, and nothing else suffers */
-ST_CASE(refused)
+static void run_refused(const runtime_t *runtime)
 {
     uct_md_attr_t attr;
-    unsigned i;
-    uct_md_h md;
+    uct_md_h md = domain_open("try", &attr);
 
-    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
-        unlabel();
-        label(i, LENGTH, 0);
-        md = domain_open("try", &attr);
-        CU_ASSERT(attr.cap.reg_mem_types == HOST);
-        CU_ASSERT(attr.cap.detect_mem_types == 0);
-        check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
-        check_refused(md, gpu_memory, 100, UCS_ERR_UNSUPPORTED, "FI_HMEM");
-        check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
-        uct_md_close(md);
+    CU_ASSERT(attr.cap.reg_mem_types == HOST);
+    CU_ASSERT(attr.cap.detect_mem_types == 0);
+    check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
+    check_refused(md, gpu_memory, 100, UCS_ERR_UNSUPPORTED, "FI_HMEM");
+    check_registered(md, memory, FI_HMEM_SYSTEM, 0, 0);
+    uct_md_close(md);
 
-        /* It is not told from the host's */
-        md = domain_open("n", &attr);
-        CU_ASSERT(attr.cap.reg_mem_types == HOST);
-        check_registered(md, gpu_memory, FI_HMEM_SYSTEM, 0, 0);
-        uct_md_close(md);
+    /* It is not told from the host's */
+    md = domain_open("n", &attr);
+    CU_ASSERT(attr.cap.reg_mem_types == HOST);
+    check_registered(md, gpu_memory, FI_HMEM_SYSTEM, 0, 0);
+    uct_md_close(md);
 
-        uct_errors_begin();
-        CU_ASSERT(domain_try(&md, "y", "n") != UCS_OK);
-        CU_ASSERT(uct_errors_end() > 0);
-    }
-    unlabel();
+    uct_errors_begin();
+    CU_ASSERT(domain_try(&md, "y", "n") != UCS_OK);
+    CU_ASSERT(uct_errors_end() > 0);
 }
+
+ST_CASE_CALL(refused, each_runtime(run_refused, 0, 0))
 
 /* The error names the setting; UCX is given no device */
 ST_CASE(must)
@@ -466,21 +454,14 @@ static ucs_memory_type_t type_for_ucp(ucs_ternary_auto_value_t memtype_cache)
 
 /* UCP asks the transport, if it does not trust its own list of what GPUs have
  * allocated, which is empty without a module of UCX for them */
-ST_CASE(ucp)
+static void run_ucp(const runtime_t *runtime)
 {
-    unsigned i;
-
-    for (i = 0; i < ST_CUNIT_COUNT(runtimes); ++i) {
-        unlabel();
-        label(i, LENGTH, 0);
-        fab_intercept_gpu_memory(1, 0);
-        CU_ASSERT(type_for_ucp(UCS_NO) == runtimes[i].type);
-        CU_ASSERT(fab_intercept_region().iface == runtimes[i].iface);
-        CU_ASSERT(type_for_ucp(UCS_TRY) == UCS_MEMORY_TYPE_HOST);
-    }
-    fab_intercept_gpu_memory(0, 0);
-    unlabel();
+    CU_ASSERT(type_for_ucp(UCS_NO) == runtime->type);
+    CU_ASSERT(fab_intercept_region().iface == runtime->iface);
+    CU_ASSERT(type_for_ucp(UCS_TRY) == UCS_MEMORY_TYPE_HOST);
 }
+
+ST_CASE_CALL(ucp, each_runtime(run_ucp, 0, 1))
 
 int main(int argc, char **argv)
 {
