@@ -14,6 +14,7 @@ pthread_mutex_t standin_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t standin_done  = PTHREAD_COND_INITIALIZER;
 standin_settings_t standin_set;
 standin_fail_t standin_fail;
+unsigned standin_holds;
 standin_counts_t standin_count;
 standin_device_t standin_devices[STANDIN_MAX_DEVICES];
 __thread int standin_in_callback;
@@ -513,6 +514,24 @@ void standin_set_depth(unsigned depth)
     standin_set.depth = depth;
     pthread_cond_broadcast(&standin_done);
     pthread_mutex_unlock(&standin_lock);
+}
+
+void standin_hold(unsigned what)
+{
+    pthread_mutex_lock(&standin_lock);
+    standin_holds = what;
+    pthread_cond_broadcast(&standin_done);
+    pthread_mutex_unlock(&standin_lock);
+}
+
+void standin_wait_held(unsigned what)
+{
+    if (standin_holds & what) {
+        ++standin_count.held;
+    }
+    while (standin_holds & what) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
 }
 
 void standin_fail_calls(unsigned skip, unsigned count, int error)

@@ -352,6 +352,7 @@ extern standin_settings_t standin_set;
 extern standin_device_t standin_devices[STANDIN_MAX_DEVICES];
 extern standin_counts_t standin_count; /* Under the lock */
 extern standin_fail_t standin_fail;    /* Likewise */
+extern unsigned standin_holds;         /* Likewise, as standin_hold() says */
 extern pthread_mutex_t standin_lock;
 extern pthread_cond_t standin_done;    /* A command or the use of a range ended,
                                         * or a device was lost */
@@ -375,6 +376,9 @@ int standin_enter_any(standin_ctx_t **ctx_p);
 
 /* Gives back the lock, and the error. */
 int standin_leave(int err);
+
+/* With the lock: wait as long as a test holds this. */
+void standin_wait_held(unsigned what);
 
 /* Contexts. A current context is of a thread. */
 int standin_ctx_create(int device, void **handle);

@@ -260,6 +260,7 @@ static int standin_run_copy(const standin_copy_t *copy)
     char *dst, *src;
     size_t row;
 
+    standin_wait_held(STANDIN_HOLD_COPY);
     dst = standin_side(copy->dst, rows * copy->dpitch + copy->width,
                        copy->is_dst_known, &dst_range);
     src = standin_side(copy->src, rows * copy->spitch + copy->width,

@@ -24,6 +24,7 @@ typedef struct {
     unsigned long full;       /**< Calls that waited for room in a queue */
     unsigned long opens;      /**< IPC handles, with success */
     unsigned long closes;     /**< The same */
+    unsigned long held;       /**< By standin_hold() */
 } standin_counts_t;
 
 /** How a device's memory is kept from the host. */
@@ -52,6 +53,16 @@ STANDIN_API void standin_set_depth(unsigned depth);
 
 /** Whether waits are for signal memory only: STANDIN_SIGNAL, at any time. */
 STANDIN_API void standin_set_signal(int is_signal);
+
+/** What standin_hold() holds. */
+enum {
+    STANDIN_HOLD_REGISTER = 1, /**< Calls that register memory */
+    STANDIN_HOLD_OPEN     = 2, /**< Calls that open an IPC handle */
+    STANDIN_HOLD_COPY     = 4  /**< Streams, before a copy */
+};
+
+/** From now on these are held until a call does not name them. */
+STANDIN_API void standin_hold(unsigned what);
 
 /** Have calls with a stream fail with an error, which they do at once: after
  *  @a skip of them the next @a count. */

@@ -396,6 +396,7 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
     if (err != STANDIN_OK) {
         return err;
     }
+    standin_wait_held(STANDIN_HOLD_REGISTER);
     if ((host == NULL) || (size == 0) ||
         !standin_is_mapped((uintptr_t)host, size)) {
         return standin_leave(STANDIN_ERR_INVALID);
@@ -632,6 +633,7 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
     if (err != STANDIN_OK) {
         return err;
     }
+    standin_wait_held(STANDIN_HOLD_OPEN);
     if ((handle->magic != STANDIN_IPC_MAGIC) ||
         (standin_device_check(handle->device) != STANDIN_OK)) {
         return standin_leave(STANDIN_ERR_INVALID);

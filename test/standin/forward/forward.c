@@ -276,6 +276,16 @@ void *standin_dma(const void *address, size_t size)
     return (func != NULL) ? func(address, size) : NULL;
 }
 
+void standin_hold(unsigned what)
+{
+    void (*func)(unsigned below);
+
+    *(void**)&func = forward_control("standin_hold");
+    if (func != NULL) {
+        func(what);
+    }
+}
+
 void standin_lose_device(int device)
 {
     void (*func)(int below);
