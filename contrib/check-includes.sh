@@ -77,7 +77,7 @@ check_folder()
     done < <(find "$dir" -name '*.[ch]' -not -path '*/.*' | sort)
 }
 
-check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gpu|gstream(_event|_group|_ipc|_memory)?|ledger)\.h' \
+check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gpu|gstream(_copy|_event|_group|_ipc|_memory)?|ledger)\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
 # What the emulated card shares with the libraries includes nothing of theirs
 check_file src/ucs_ext/ledger.c 'ucs_ledger\.h'
@@ -90,7 +90,7 @@ check_folder src/uct/cxi_trig \
     'ucs_ext/.*|ucs_(gpu|gstream(_memory)?|ledger|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
-    'ucs_ext/.*|ucs_(ext_config|gstream(_ipc|_memory)?|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \
+    'ucs_ext/.*|ucs_(ext_config|gstream(_copy|_ipc|_memory)?|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \
     '/st_direct_copy\.c$' 'emmintrin\.h'
 check_st api ''
 check_st core 'core/.*'

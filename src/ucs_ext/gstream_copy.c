@@ -17,6 +17,8 @@
 
 #include "gstream_gpu.h"
 #include "gstream_memory.h"
+#include "gstream_thread.h"
+#include "api/ucs_gstream_copy.h"
 #include "api/ucs_gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
@@ -27,11 +29,20 @@
 #include <string.h>
 
 
-/* By type and device; the lock protects them, and what they are does not change
- * once they are there. */
+/* Copies of a stream that nobody waits for, under way at a time: far fewer than
+ * it has room for, as a call that finds none waits */
+#define GSTREAM_COPY_MAX 64
+
+/* ... that threads of their own make, in the process */
+#define GSTREAM_COPY_MAX_THREADS 16
+
+
+/* By type and device. The lock is for making them: one that is there is found
+ * without. */
 static struct {
     pthread_mutex_t       lock;
-    gstream_copy_stream_t *streams[UCS_GSTREAM_TYPE_LAST];
+    gstream_copy_stream_t *streams[UCS_GSTREAM_TYPE_LAST]; /* atomic */
+    unsigned              num_threads;                     /* atomic */
 } gstream_copy = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -44,6 +55,7 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
     gstream_gpu_place_t place = {.device = device};
     int greatest              = 0;
     int least                 = 0;
+    void *native              = NULL;
     gstream_gpu_place_t last;
     int result;
 
@@ -53,30 +65,55 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
     }
     if (result == GSTREAM_GPU_OK) {
         (void)gpu->calls.get_range(&least, &greatest);
-        result = gpu->calls.create(&stream->native, GSTREAM_GPU_NON_BLOCKING,
-                                   greatest);
+        result = gpu->calls.create(&native, GSTREAM_GPU_NON_BLOCKING, greatest);
         gpu->ops->leave(gpu, &last);
     }
+    __atomic_store_n(&stream->native, native, __ATOMIC_RELEASE);
     return result;
 }
 
-ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
-                              gstream_copy_stream_t *stream)
+/* Whether a stream is there; both loads pair with stores of the thread that has
+ * made it */
+static int gstream_copy_is_there(const gstream_gpu_t *gpu, int device,
+                                 gstream_copy_stream_t **stream_p)
 {
-    gstream_copy_stream_t **streams_p = &gstream_copy.streams[gpu->type];
-    int result                        = GSTREAM_GPU_INVALID;
+    gstream_copy_stream_t *streams =
+            __atomic_load_n(&gstream_copy.streams[gpu->type], __ATOMIC_ACQUIRE);
 
-    pthread_mutex_lock(&gstream_copy.lock);
-    if (*streams_p == NULL) {
-        *streams_p = calloc(gpu->num_devices, sizeof(**streams_p));
+    if (streams == NULL) {
+        return 0;
     }
-    if (*streams_p == NULL) {
+    *stream_p = &streams[device];
+    return __atomic_load_n(&streams[device].native, __ATOMIC_ACQUIRE) != NULL;
+}
+
+ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
+                              gstream_copy_stream_t **stream_p)
+{
+    gstream_copy_stream_t *streams;
+    int result;
+
+    if ((device < 0) || (device >= gpu->num_devices)) {
+        return gstream_gpu_status(gpu, GSTREAM_GPU_INVALID,
+                                  "no stream for copies");
+    }
+    if (gstream_copy_is_there(gpu, device, stream_p)) {
+        return UCS_OK;
+    }
+    pthread_mutex_lock(&gstream_copy.lock);
+    streams = gstream_copy.streams[gpu->type];
+    if (streams == NULL) {
+        streams = calloc(gpu->num_devices, sizeof(*streams));
+        __atomic_store_n(&gstream_copy.streams[gpu->type], streams,
+                         __ATOMIC_RELEASE);
+    }
+    if (streams == NULL) {
         result = GSTREAM_GPU_NO_MEMORY;
-    } else if ((device >= 0) && (device < gpu->num_devices)) {
-        result  = ((*streams_p)[device].native != NULL) ?
-                          GSTREAM_GPU_OK :
-                          gstream_copy_make(gpu, device, &(*streams_p)[device]);
-        *stream = (*streams_p)[device];
+    } else {
+        *stream_p = &streams[device];
+        result    = (streams[device].native != NULL) ?
+                            GSTREAM_GPU_OK :
+                            gstream_copy_make(gpu, device, &streams[device]);
     }
     pthread_mutex_unlock(&gstream_copy.lock);
     return gstream_gpu_status(gpu, result, "no stream for copies");
@@ -162,7 +199,7 @@ static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
                                      const ucs_gstream_cmd_t *cmd)
 {
     const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
-    gstream_copy_stream_t stream;
+    gstream_copy_stream_t *stream;
     gstream_gpu_place_t last;
     ucs_status_t status;
     int result;
@@ -174,11 +211,11 @@ static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
     if (status != UCS_OK) {
         return status;
     }
-    result = gpu->ops->enter(gpu, &stream.place, &last);
+    result = gpu->ops->enter(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
-        result = gstream_gpu_copy(gpu, stream.native, cmd);
+        result = gstream_gpu_copy(gpu, stream->native, cmd);
         if (result == GSTREAM_GPU_OK) {
-            result = gpu->calls.synchronize(stream.native);
+            result = gpu->calls.synchronize(stream->native);
         }
         gpu->ops->leave(gpu, &last);
     }
@@ -232,7 +269,7 @@ ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr)
     static __thread const gstream_gpu_t *inside;
     static __thread gstream_gpu_place_t last;
     const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
-    gstream_copy_stream_t stream;
+    gstream_copy_stream_t *stream;
     ucs_status_t status;
     int result;
 
@@ -246,9 +283,138 @@ ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr)
     if (inside != NULL) {
         inside->ops->leave(inside, &last);
     }
-    result = gpu->ops->enter(gpu, &stream.place, &last);
+    result = gpu->ops->enter(gpu, &stream->place, &last);
     inside = (result == GSTREAM_GPU_OK) ? gpu : NULL;
     return gstream_gpu_status(gpu, result, "cannot enter a device");
+}
+
+/* In a thread of its own. Behind the store the copy may be gone. */
+static void *gstream_copy_thread(void *arg)
+{
+    ucs_gstream_copy_t *copy = arg;
+    ucs_gstream_memory_attr_t attr = {
+        .type   = copy->params.type,
+        .device = copy->params.device
+    };
+    ucs_status_t status;
+
+    status = ucs_gstream_memory_copy_by(&attr, copy->params.dst,
+                                        copy->params.src, copy->params.length);
+    __atomic_store_n(&copy->status, status, __ATOMIC_RELEASE);
+    (void)__atomic_fetch_sub(&gstream_copy.num_threads, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+static ucs_status_t gstream_copy_start_thread(ucs_gstream_copy_t *copy)
+{
+    ucs_status_t status;
+    pthread_t thread;
+
+    if (__atomic_fetch_add(&gstream_copy.num_threads, 1, __ATOMIC_RELAXED) >=
+        GSTREAM_COPY_MAX_THREADS) {
+        status = UCS_INPROGRESS;
+        goto err;
+    }
+    copy->number = 1;
+    status       = gstream_thread_start(&thread, "copies of memory", NULL,
+                                        gstream_copy_thread, copy);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    (void)pthread_detach(thread);
+    return UCS_INPROGRESS;
+
+err:
+    (void)__atomic_fetch_sub(&gstream_copy.num_threads, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
+/* Enqueues a copy if there is room. It is counted behind that, and a look reads
+ * the count before it asks whether the stream is idle: so an idle stream has
+ * done all that were counted then, in whatever order threads count. */
+static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
+                                       gstream_copy_stream_t *stream,
+                                       ucs_gstream_copy_t *copy)
+{
+    const ucs_gstream_cmd_t cmd = {
+        .type   = UCS_GSTREAM_CMD_COPY,
+        .u.copy = {copy->params.dst, copy->params.src, copy->params.length}
+    };
+    gstream_gpu_place_t last;
+    int result;
+
+    if ((__atomic_load_n(&stream->begun, __ATOMIC_RELAXED) -
+         __atomic_load_n(&stream->done, __ATOMIC_RELAXED)) >=
+        GSTREAM_COPY_MAX) {
+        return UCS_INPROGRESS;
+    }
+    result = gpu->ops->enter(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gstream_gpu_copy(gpu, stream->native, &cmd);
+        gpu->ops->leave(gpu, &last);
+    }
+    if (result != GSTREAM_GPU_OK) {
+        return gstream_gpu_status(gpu, result, "copy");
+    }
+    copy->number = __atomic_add_fetch(&stream->begun, 1, __ATOMIC_ACQ_REL);
+    return UCS_INPROGRESS;
+}
+
+/* A thread may store a smaller number behind a larger one, which is as true */
+static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
+                                     gstream_copy_stream_t *stream,
+                                     uint64_t number)
+{
+    uint64_t begun = __atomic_load_n(&stream->begun, __ATOMIC_ACQUIRE);
+    gstream_gpu_place_t last;
+    int result;
+
+    if (__atomic_load_n(&stream->done, __ATOMIC_ACQUIRE) >= number) {
+        return UCS_OK;
+    }
+    result = gpu->ops->enter(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.query(stream->native);
+        gpu->ops->leave(gpu, &last);
+    }
+    if (result == GSTREAM_GPU_NOT_READY) {
+        return UCS_INPROGRESS;
+    }
+    if (result == GSTREAM_GPU_OK) {
+        __atomic_store_n(&stream->done, begun, __ATOMIC_RELEASE);
+    }
+    return gstream_gpu_status(gpu, result, "copy");
+}
+
+ucs_status_t ucs_gstream_copy_look(ucs_gstream_copy_t *copy)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(copy->params.type, 1);
+    gstream_copy_stream_t *stream;
+    ucs_status_t status;
+
+    if (gpu == NULL) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    if (copy->params.is_pageable) {
+        return (copy->number == 0) ?
+                       gstream_copy_start_thread(copy) :
+                       __atomic_load_n(&copy->status, __ATOMIC_ACQUIRE);
+    }
+    status = gstream_copy_get(gpu, copy->params.device, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    return (copy->number == 0) ? gstream_copy_start(gpu, stream, copy) :
+                                 gstream_copy_ask(gpu, stream, copy->number);
+}
+
+ucs_status_t ucs_gstream_copy_begin(const ucs_gstream_copy_params_t *params,
+                                    ucs_gstream_copy_t *copy)
+{
+    copy->params = *params;
+    copy->number = 0;
+    copy->status = UCS_INPROGRESS;
+    return ucs_gstream_copy_look(copy);
 }
 
 ucs_status_t ucs_gstream_memory_copy(void *dst, const void *src, size_t length)

@@ -284,13 +284,15 @@ void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
 
 /** A device's stream for copies by the host. */
 typedef struct gstream_copy_stream {
-    void                *native; /* NULL: not there yet */
-    gstream_gpu_place_t place;
+    void                *native; /* NULL: not there yet; atomic */
+    gstream_gpu_place_t place;   /* constant once it is there */
+    uint64_t            begun;   /* copies that nobody waits for; atomic */
+    uint64_t            done;    /* ... at least so many of them; atomic */
 } gstream_copy_stream_t;
 
-/** Find a device's stream, or make it. Any thread. */
+/** Find a device's stream, or make it. It stays. Any thread. */
 ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
-                              gstream_copy_stream_t *stream);
+                              gstream_copy_stream_t **stream_p);
 
 /** A stream as one of those that share a device's hardware queues. */
 typedef struct gstream_share {

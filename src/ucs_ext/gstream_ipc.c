@@ -235,7 +235,7 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
     const gstream_gpu_t *gpu = gstream_ipc_gpu(attr->type);
     int result               = GSTREAM_GPU_NO_DEVICE;
     const gstream_ipc_devices_t *all;
-    gstream_copy_stream_t stream;
+    gstream_copy_stream_t *stream;
     gstream_gpu_place_t last;
 
     memset(key, 0, sizeof(*key));
@@ -252,7 +252,7 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
         (gstream_copy_get(gpu, attr->device, &stream) != UCS_OK)) {
         return;
     }
-    result = gpu->ops->enter(gpu, &stream.place, &last);
+    result = gpu->ops->enter(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gstream_ipc_get_handle(gpu, (uintptr_t)address, length, key);
         gpu->ops->leave(gpu, &last);
@@ -291,7 +291,7 @@ static ucs_status_t gstream_ipc_make(const gstream_gpu_t *gpu,
 {
     ucs_gstream_ipc_h ipc = calloc(1, sizeof(*ipc));
     gstream_gpu_ipc_handle_t handle;
-    gstream_copy_stream_t stream;
+    gstream_copy_stream_t *stream;
     gstream_gpu_place_t last;
     ucs_status_t status;
     int result;
@@ -307,7 +307,7 @@ static ucs_status_t gstream_ipc_make(const gstream_gpu_t *gpu,
     memcpy(ipc->handle, key->handle, sizeof(ipc->handle));
     ipc->type   = gpu->type;
     ipc->device = device;
-    ipc->place  = stream.place;
+    ipc->place  = stream->place;
     result      = gpu->ops->enter(gpu, &ipc->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.ipc.open(&ipc->address, handle,

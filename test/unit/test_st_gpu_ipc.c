@@ -44,8 +44,11 @@
 /** What happens; the process that the case starts is the first one. */
 typedef enum {
     MODE_NEAR, /* both sides are in it */
+    MODE_HELD, /* ... and copies of streams take long */
+    MODE_FAILS,/* ... and an operation fails meanwhile */
     MODE_FAR,  /* the other side is in a second one */
     MODE_DIES, /* ... which is killed when it has matched */
+    MODE_STUCK,/* ... or while a copy of the first one takes long */
     MODE_GONE  /* ... and frees its memory before that is opened */
 } task_mode_t;
 
@@ -166,6 +169,23 @@ static void check_opens(unsigned count)
     }
 }
 
+static void hold(unsigned what)
+{
+    void (*set)(unsigned what);
+
+    if (!gpu.is_real) {
+        *(void**)&set = dlsym(gpu.runtime, "standin_hold");
+        set(what);
+    }
+}
+
+static void until_held(unsigned long before)
+{
+    while (!gpu.is_real && (counts().held == before)) {
+        (void)sched_yield();
+    }
+}
+
 /* A message is staged where the buffer is in a device, unless the pair is moved
  * without */
 static unsigned num_staged(int place, unsigned ops)
@@ -184,6 +204,42 @@ static void check_op(ucp_st_op_h op)
                     !task.is_staged);
     CU_ASSERT_EQUAL(op->stage != NULL,
                     task.is_staged && ucp_st_stage_is_device(&op->memory));
+}
+
+/* While a copy takes long the worker, and what else is done with it, goes on:
+ * its lock is free, and that of the stream which has started the use */
+static void check_goes_on(st_side_t *side)
+{
+    ucp_st_queue_h queue;
+    unsigned i;
+
+    for (i = 0; i < 100; ++i) {
+        (void)ucp_st_worker_progress(side->worker);
+        (void)st_stats(side);
+    }
+    queue = st_queue(side, side->stream);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
+}
+
+/* Starts a use on both sides; copies are held, if at all, until it was seen
+ * that the worker goes on */
+static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
+{
+    unsigned long held = counts().held;
+    int is_held        = (task.mode == MODE_HELD);
+    int i;
+
+    hold(is_held ? STANDIN_HOLD_COPY : 0);
+    for (i = 0; i < 2; ++i) {
+        st_use(&pair->side[i], ops[i]);
+    }
+    if (is_held) {
+        until_held(held);
+        check_goes_on(&pair->side[0]);
+        check_goes_on(&pair->side[1]);
+        hold(0);
+    }
+    st_pair_sync(pair);
 }
 
 /* Both sides are in this process */
@@ -206,10 +262,7 @@ static void run_near(void)
     check_op(ops[1]);
     for (k = 0; k < USES; ++k) {
         place_fill(&places[is_send ? 0 : 1], k);
-        for (i = 0; i < 2; ++i) {
-            st_use(&pair.side[i], ops[i]);
-        }
-        st_pair_sync(&pair);
+        use_near(&pair, ops);
         CU_ASSERT_TRUE(place_check(&places[is_send ? 1 : 0], k));
     }
     for (i = 0; i < 2; ++i) {
@@ -217,6 +270,68 @@ static void run_near(void)
                         num_staged(task.places[i], 1));
     }
     check_opens(0);
+    st_free2(ops[0], ops[1]);
+    st_pair_cleanup(&pair);
+    for (i = 0; i < 2; ++i) {
+        place_put(&places[i]);
+    }
+}
+
+static ucs_status_t op_status(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return attr.status;
+}
+
+/* One side fails while copies take long: no wait passes, and the other side is
+ * told behind its own copy, as it may reuse what both have then */
+static void run_fails(void)
+{
+    unsigned long held = counts().held;
+    st_pair_t pair;
+    place_t places[2];
+    ucp_st_op_h ops[2];
+    unsigned i, k;
+    double start;
+
+    CU_ASSERT_TRUE_FATAL(st_pair_init(&pair));
+    for (i = 0; i < 2; ++i) {
+        place_get(&places[i], task.places[i]);
+        ops[i] = make_op(&pair.side[i], &places[i], (i == 0) == task.is_send);
+    }
+    st_match_ok(ops[0], ops[1]);
+    hold(STANDIN_HOLD_COPY);
+    for (i = 0; i < 2; ++i) {
+        st_use(&pair.side[i], ops[i]);
+    }
+    until_held(held);
+    while (!ucp_st_direct_op(ops[0])->is_copying) {
+        (void)sched_yield();
+    }
+    start = ucp_st_worker_now();
+    ucp_st_worker_lock(pair.side[0].worker);
+    ucp_st_op_fail(ops[0], UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(pair.side[0].worker);
+    /* A wait that is to pass does so after two seconds in any case */
+    for (k = 0; (k < 100) && (ucp_st_worker_now() < (start + 1)); ++k) {
+        for (i = 0; i < 2; ++i) {
+            (void)ucp_st_worker_progress(pair.side[i].worker);
+            CU_ASSERT_EQUAL(ucp_st_queue_query(pair.side[i].queue, NULL),
+                            UCS_INPROGRESS);
+        }
+        CU_ASSERT_EQUAL(ucp_st_op_free(ops[0]), UCS_ERR_BUSY);
+        CU_ASSERT_EQUAL(op_status(ops[1]), UCS_OK);
+    }
+    hold(0);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[0].queue, NULL),
+                    UCS_ERR_IO_ERROR);
+    while (op_status(ops[1]) == UCS_OK) {
+        (void)ucp_st_worker_progress(pair.side[1].worker);
+    }
+    /* Both pieces were copied: the use is complete there */
+    (void)ucp_st_queue_wait(pair.side[1].queue, NULL);
     st_free2(ops[0], ops[1]);
     st_pair_cleanup(&pair);
     for (i = 0; i < 2; ++i) {
@@ -343,12 +458,53 @@ static void run_dies(life_t *life)
     place_put(&place);
 }
 
+/* The second process is killed while a copy of this one, which makes all, takes
+ * long: the wait passes, as the copy may lie behind it in a hardware queue. The
+ * operation stays until the copy is over. */
+static void run_stuck(life_t *life)
+{
+    unsigned long held = counts().held;
+    ucs_status_t status;
+    place_t place;
+    ucp_st_op_h op;
+
+    place_get(&place, life->where);
+    op = make_op(&life->side, &place, life->is_send);
+    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
+    check_op(op);
+    if (!task.is_second) {
+        hold(STANDIN_HOLD_COPY);
+    }
+    st_use(&life->side, op);
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    if (task.is_second) {
+        for (;;) {
+            pause();
+        }
+    }
+    until_held(held);
+    check_goes_on(&life->side);
+    st_far_kill(&life->far);
+    status = ucp_st_queue_wait(life->side.queue, NULL);
+    CU_ASSERT_TRUE(st_far_is_death(status));
+    CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(counts().closes, 0);
+    hold(0);
+    do {
+        (void)ucp_st_worker_progress(life->side.worker);
+        (void)sched_yield();
+        status = ucp_st_op_free(op);
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    await_closed(life);
+    st_side_cleanup(&life->side);
+    place_put(&place);
+}
 
 /* Memory is gone before it is opened: the operation fails, and the second
  * process hears of it */
 static void run_gone(life_t *life)
 {
-    ucp_st_op_attr_t attr;
     place_t place;
     ucp_st_op_h op;
 
@@ -366,9 +522,8 @@ static void run_gone(life_t *life)
     do {
         (void)ucp_st_worker_progress(life->side.worker);
         (void)sched_yield();
-        CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
-    } while (attr.status == UCS_OK);
-    CU_ASSERT_EQUAL(attr.status, UCS_ERR_IO_ERROR);
+    } while (op_status(op) == UCS_OK);
+    CU_ASSERT_EQUAL(op_status(op), UCS_ERR_IO_ERROR);
     check_opens(task.is_second);
     st_free(op);
     await_closed(life);
@@ -414,19 +569,27 @@ static void run_process(void)
                    &task.is_second, &task.mode, &task.is_hip, &task.places[0],
                    &task.places[1], &task.is_send, &task.is_staged,
                    &task.second_has, &task.length), 9);
-    if (!task.is_second && (task.mode != MODE_NEAR)) {
+    if (!task.is_second && (task.mode >= MODE_FAR)) {
         second_start(&life.far);
     }
     gpu.is_hip = task.is_hip;
     CU_ASSERT_TRUE_FATAL(gpu_load(&gpu));
     set_device(0);
-    if (task.mode == MODE_NEAR) {
+    if (task.mode == MODE_FAILS) {
+        run_fails();
+        return;
+    }
+    if (task.mode < MODE_FAR) {
         run_near();
         return;
     }
     life_init(&life);
     if (task.mode == MODE_DIES) {
         run_dies(&life);
+        return;
+    }
+    if (task.mode == MODE_STUCK) {
+        run_stuck(&life);
         return;
     }
     if (task.mode == MODE_GONE) {
@@ -476,6 +639,17 @@ static int is_one_gpu(void)
     return (getenv("ST_HIP_DIR") != NULL) || (getenv("ST_CUDA_DIR") != NULL);
 }
 
+/* A case that has the stand-in hold copies, which a GPU does not */
+static int is_unheld(int mode)
+{
+    if (is_one_gpu() && ((mode == MODE_HELD) || (mode == MODE_FAILS) ||
+                         (mode == MODE_STUCK))) {
+        st_cunit_skip("needs a stand-in");
+        return 1;
+    }
+    return 0;
+}
+
 /* On both runtimes, or that of ST_TEST_STREAM; where the sides differ in each
  * direction */
 static void run_both(task_t to_do)
@@ -485,6 +659,9 @@ static void run_both(task_t to_do)
     const char *name;
     int i;
 
+    if (is_unheld(to_do.mode)) {
+        return;
+    }
     if (is_one_gpu() && ((to_do.places[0] > 0) || (to_do.places[1] > 0))) {
         st_cunit_skip("needs two devices");
         return;
@@ -565,6 +742,9 @@ static void run_on_host(task_t to_do)
 {
     const char *only = getenv("ST_TEST_STREAM");
 
+    if (is_unheld(to_do.mode)) {
+        return;
+    }
     to_do.is_hip = (only != NULL) && !strcmp(only, "hip");
     run_case(to_do, NULL);
 }
@@ -572,6 +752,20 @@ static void run_on_host(task_t to_do)
 ST_CASE_CALL(on_host, run_on_host((task_t){.mode = MODE_FAR, .places = {0, 0}}))
 ST_CASE_CALL(on_host_near, run_on_host((task_t){.mode = MODE_NEAR,
                                                 .places = {0, ON_HOST}}))
+
+/* ... while the runtime takes long: of memory that it knows, or not */
+CASE(held, .mode = MODE_HELD, .places = {0, 0})
+CASE(held_host, .mode = MODE_HELD, .places = {0, ON_HOST})
+ST_CASE_CALL(on_host_held, run_on_host((task_t){.mode = MODE_HELD,
+                                                .places = {0, 0}}))
+
+CASE(fails, .mode = MODE_FAILS, .places = {0, 0})
+
+CASE(stuck, .mode = MODE_STUCK, .places = {1, 0}, .second_has = 1)
+CASE(stuck_host, .mode = MODE_STUCK, .places = {ON_HOST, 0})
+ST_CASE_CALL(on_host_stuck, run_on_host((task_t){.mode = MODE_STUCK,
+                                                 .places = {1, 0},
+                                                 .second_has = 1}))
 
 CASE(dies, .mode = MODE_DIES, .places = {0, 0})
 CASE(gone, .mode = MODE_GONE, .places = {0, 0})

@@ -49,6 +49,11 @@ void ucp_st_lane_no_op(ucp_st_op_t *op)
 {
 }
 
+int ucp_st_lane_no_reaching(const ucp_st_op_t *op)
+{
+    return 0;
+}
+
 int ucp_st_lane_reaches_host(const ucp_st_op_t *op)
 {
     return !ucp_st_stage_is_device(&op->memory);

@@ -147,6 +147,11 @@ typedef struct ucp_st_lane_op_ops {
      *  stopped. */
     int (*uses_buffer)(const ucp_st_op_t *op);
 
+    /** Non-zero while this side still reads or writes what is the peer's, which
+     *  cannot be stopped. Asked after halt(): the peer is told of an end, or
+     *  answered, behind that, by ucp_st_op_settled(). */
+    int (*is_reaching)(const ucp_st_op_t *op);
+
     /** Undo offer(). The operation is not busy. */
     void (*release)(ucp_st_op_t *op);
 
@@ -170,6 +175,7 @@ ucs_status_t ucp_st_lane_no_post(ucp_st_op_t *op, uint64_t use);
 size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
+int ucp_st_lane_no_reaching(const ucp_st_op_t *op);
 
 /** reaches() of a lane that reads and writes by the host. */
 int ucp_st_lane_reaches_host(const ucp_st_op_t *op);

@@ -106,6 +106,13 @@ int ucp_st_op_is_left(const ucp_st_op_t *op)
            (ucp_st_op_uses_done(op) >= op->started);
 }
 
+/* This side still reads or writes what is the peer's, which relies on it that
+ * nothing does once it was told of the end, or answered */
+static int ucp_st_op_is_reaching(const ucp_st_op_t *op)
+{
+    return (op->lane != NULL) && op->lane->op.is_reaching(op);
+}
+
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
     ucp_st_msg_op_t msg = {
@@ -115,6 +122,10 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
         .status    = (op->status == UCS_OK) ? UCS_ERR_CANCELED : op->status
     };
 
+    op->tells_late = ucp_st_op_is_reaching(op);
+    if (op->tells_late) {
+        return;
+    }
     op->is_told     = 1;
     op->told_uses   = msg.uses;
     op->told_status = (ucs_status_t)msg.status;
@@ -334,10 +345,28 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 
     if (op != NULL) {
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
+        op->acks_late = ucp_st_op_is_reaching(op);
+        if (op->acks_late) {
+            return;
+        }
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */
     ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
+}
+
+void ucp_st_op_settled(ucp_st_op_t *op)
+{
+    if (op->peer->status != UCS_OK) {
+        return;
+    }
+    if (op->tells_late) {
+        ucp_st_op_tell_unmatched(op);
+    }
+    if (op->acks_late) {
+        op->acks_late = 0;
+        ucp_st_outbox_post(op->peer, UCP_ST_MSG_UNMATCH_ACK, op->remote_id, 0);
+    }
 }
 
 /* The blocks of the buffer; UCS_ERR_INVALID_PARAM if they make no sense */
@@ -584,6 +613,11 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
         (op->started > ucp_st_op_uses_done(op))) {
         /* Its queue is in error: no wait for the use follows */
         ucp_st_op_fail(op, UCS_ERR_CANCELED);
+        if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
+            ucp_st_worker_unlock(worker);
+            ucp_st_ctrl_flush(worker);
+            return UCS_ERR_BUSY;
+        }
     }
     ucp_st_op_detach(op);
     op->freed = 1;

@@ -79,6 +79,8 @@ typedef struct ucp_st_op {
     uint8_t             peer_closed : 1; /* its region: it has said so */
     uint8_t             is_told : 1;     /* to the peer, that it ends */
     uint8_t             is_noticed : 1;  /* its service thread was, too */
+    uint8_t             tells_late : 1;  /* it is told by ucp_st_op_settled() */
+    uint8_t             acks_late : 1;   /* ... its end is answered there */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* that it may use;
                                        once paired, in the order of the send's
                                        side */
@@ -154,6 +156,11 @@ void ucp_st_op_fail_unbegun(ucp_st_queue_h queue);
 
 /** Tell the peer that this half ends. The lock is held. */
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
+
+/** The lane of an operation that was halted reaches nothing of the peer's any
+ *  more: tell the peer, or answer it, if that is still to be done. The lock is
+ *  held. */
+void ucp_st_op_settled(ucp_st_op_t *op);
 
 /** So many uses are complete: the word was counted up. The lock is held. */
 void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);

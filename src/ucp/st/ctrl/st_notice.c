@@ -9,6 +9,7 @@
 #include "ctrl/st_notice.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
+#include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_ucp.h"
@@ -230,6 +231,9 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
             return;
         }
         ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
+        if ((op->lane != NULL) && op->lane->op.is_reaching(op)) {
+            return; /* the control message is answered when that is over */
+        }
     }
     if (!peer->told_last && (peer->svc_ep != NULL)) {
         (void)ucp_st_notice_post(peer, &ack);

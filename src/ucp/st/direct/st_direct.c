@@ -365,7 +365,10 @@ static void ucp_st_direct_release_waits(ucp_st_op_t *op)
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
     if (direct != NULL) {
-        direct->release = 1;
+        if (!direct->release) {
+            direct->release      = 1;
+            direct->release_time = ucp_st_worker_now();
+        }
         if (ucp_st_direct_settle(direct)) {
             ucp_st_direct_end(op);
         }
@@ -392,22 +395,30 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
            ucp_st_process_is_dead(&op->peer->process);
 }
 
+/* An own copy ends with the worker's lock held, once nothing is begun any more
+ */
+static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return direct->release && (!direct->released || direct->is_copying);
+}
+
+/* A device copies between the two buffers */
+static int ucp_st_direct_is_reaching(const ucp_st_op_t *op)
+{
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return (direct != NULL) && direct->is_copying;
+}
+
 /* A peer that was declared gone may still live, as may one that has not
  * answered when the worker goes: what they can reach goes with the segment */
 static int ucp_st_direct_is_busy(const ucp_st_op_t *op)
 {
-    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-
-    return (direct->release && !direct->released) ||
+    return ucp_st_direct_uses_buffer(op) ||
            (!ucp_st_direct_is_alone(op) && (op->peer->status == UCS_OK) &&
             !op->worker->is_ending);
-}
-
-static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
-{
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-
-    return direct->release && !direct->released;
 }
 
 /* What a live peer may still write to is not reused */
@@ -506,6 +517,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .dispose       = ucp_st_lane_no_op, /* streams alone put something */
         .is_busy       = ucp_st_direct_is_busy,
         .uses_buffer   = ucp_st_direct_uses_buffer,
+        .is_reaching   = ucp_st_direct_is_reaching,
         .release       = ucp_st_direct_release,
         .protocol      = ucp_st_direct_protocol
     }

@@ -24,7 +24,8 @@
  *
  * Device. The same where a buffer is in memory of a device that one side
  * reaches; a stream of that side's runtime copies (st_direct_gpu.c). Pieces are
- * claimed and counted by threads of the host. Kernels that move data without
+ * claimed and counted by threads of the host, which begin a copy and look for
+ * its end later: none of them waits for it. Kernels that move data without
  * them would be one more mover of a pair: its words `begun`, `claim` and
  * `count` would have to lie where devices reach them, and its start and its
  * wait be commands of the stream (ucp_st_direct_start_cmds()) in place of a
@@ -48,6 +49,7 @@
 #include "ctrl/st_service.h"
 #include "direct/st_direct_shm.h"
 
+#include <ucs_gstream_copy.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
@@ -63,8 +65,8 @@ typedef enum {
  * The open uses of a stream, whatever queues of the worker they went through.
  * The lock protects these, and what the operations say that were last started
  * on the stream: streams, the service thread and host calls hold it while they
- * copy some pieces, or half a mebibyte, of each open use, or one piece by a
- * device, and take no other lock meanwhile than those of a device's runtime.
+ * copy some pieces, or half a mebibyte, of each open use, and take no other
+ * lock meanwhile than those of a device's runtime, in calls that do not wait.
  */
 typedef struct ucp_st_direct_stream {
     ucp_st_worker_h      worker;   /* read-only */
@@ -79,6 +81,8 @@ typedef struct ucp_st_direct_stream {
     uint32_t             num_open; /* in the list; read without the lock */
     uint8_t              is_counted;/* among the segment's sleepers; the
                                       stream's own */
+    uint8_t              is_copying;/* a device copies for an open use; read
+                                      without the lock */
     ucs_list_link_t      open;     /* ucp_st_direct_op_t */
     uint64_t             copies;   /* pieces moved */
     uint64_t             proxied;  /* uses that host calls or the service thread
@@ -140,6 +144,12 @@ typedef struct ucp_st_direct_op {
     ucp_st_direct_gpu_t   *said;     /* what was offered, or NULL; worker's
                                         lock */
     ucs_gstream_memory_attr_t copier; /* device: its stream copies; read-only */
+    ucs_gstream_copy_t    copy;      /* ... the piece that was claimed last */
+    uint8_t               is_copying;/* ... and is not counted */
+    uint8_t               is_pageable; /* ... a buffer is in memory that its
+                                        runtime does not know; read-only */
+    double                release_time; /* when the release was asked for;
+                                        worker's lock */
     ucs_gstream_ipc_h     other_ipc; /* of `other_buffer`, or NULL; worker's
                                         lock */
     uint8_t               is_device; /* a buffer is in a device; read-only */
@@ -250,6 +260,14 @@ void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream);
  *  have looked already, it is to be tried again. */
 int ucp_st_direct_stream_relieve(ucp_st_direct_stream_t *stream);
 
+/** Non-zero if a device copies for an open use: a thread has to look for the
+ *  end. Needs no lock. */
+static inline int
+ucp_st_direct_stream_is_copying(const ucp_st_direct_stream_t *stream)
+{
+    return __atomic_load_n(&stream->is_copying, __ATOMIC_RELAXED);
+}
+
 /** Notify the service threads of peers that have begun what this stream's open
  *  uses need, and whose streams do not attend to it. */
 void ucp_st_direct_stream_notify(ucp_st_direct_stream_t *stream);
@@ -281,8 +299,8 @@ int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct);
  *  but what was claimed before. The worker's lock is held. */
 void ucp_st_direct_halt(ucp_st_direct_op_t *direct);
 
-/** Let waits pass if `release` is set and the peer copies nothing; non-zero if
- *  it is set and the peer does. The worker's lock is held. */
+/** Let waits pass if `release` is set and nothing is copied any more; non-zero
+ *  if a copy is under way. The worker's lock is held. */
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
 
 /** The stream of an operation's last start goes: another one takes care of it.
@@ -320,10 +338,11 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_blob_t *blob,
                                     const ucp_st_direct_gpu_t *other);
 
-/** Copy between its buffers. UCS_OK; UCS_ERR_CONNECTION_RESET if the peer's
- *  process has ended; what ucs_gstream_memory_copy_by() returns. */
-ucs_status_t ucp_st_direct_gpu_copy(const ucp_st_direct_op_t *direct,
-                                    size_t offset, size_t length);
+/** Begin a copy between its buffers, its `copy`. UCS_INPROGRESS;
+ *  UCS_ERR_CONNECTION_RESET if the peer's process has ended; what
+ *  ucs_gstream_copy_begin() returns. */
+ucs_status_t ucp_st_direct_gpu_begin(ucp_st_direct_op_t *direct, size_t offset,
+                                     size_t length);
 
 /** Copy between the buffer and the attached one. UCS_OK;
  *  UCS_ERR_CONNECTION_RESET if that process has ended; UCS_ERR_IO_ERROR. */

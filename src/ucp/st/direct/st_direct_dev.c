@@ -28,8 +28,8 @@
  * before it sleeps: the peer that needs it has its next piece ready soon. */
 #define UCP_ST_DIRECT_ROUNDS 50
 
-/* When it looks again for the end of a claimed piece, or of another mover,
- * milliseconds */
+/* When it looks again for the end of a claimed piece, of a device's copy or of
+ * another mover, milliseconds */
 #define UCP_ST_DIRECT_AGAIN_MSEC 1
 
 void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
@@ -58,6 +58,9 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
                            ending) {
         op         = direct->op;
         is_moving |= ucp_st_direct_settle(direct);
+        if (!direct->is_copying) {
+            ucp_st_op_settled(op);
+        }
         done       = ucp_st_direct_uses_done(op);
         /* One that failed may complete a use while it settles */
         while ((op->state != UCP_ST_OP_FAILED) && (op->completed < done)) {
@@ -102,7 +105,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     ucs_list_for_each(stream, &dev->streams, list) {
         moves      = ucp_st_direct_stream_relieve(stream);
         has_moved |= (moves > 0);
-        is_busy   |= (moves < 0);
+        is_busy   |= (moves < 0) || ucp_st_direct_stream_is_copying(stream);
         /* It is about to sleep: for a parked stream it does what others do
          * themselves before they sleep */
         if ((moves == 0) && (dev->rounds <= 1) &&
@@ -135,12 +138,17 @@ void ucp_st_direct_dev_poll(ucp_st_worker_h worker)
 {
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     int has_moved            = 0;
+    int is_copying           = 0;
     ucp_st_direct_stream_t *stream;
 
     ucs_list_for_each(stream, &dev->streams, list) {
-        has_moved |= (ucp_st_direct_stream_relieve(stream) > 0);
+        has_moved  |= (ucp_st_direct_stream_relieve(stream) > 0);
+        is_copying |= ucp_st_direct_stream_is_copying(stream);
     }
     if (has_moved) {
+        if (is_copying) {
+            ucp_st_direct_dev_wake(worker); /* the host may not ask again */
+        }
         return;
     }
     ucs_list_for_each(stream, &dev->streams, list) {

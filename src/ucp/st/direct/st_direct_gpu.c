@@ -16,13 +16,16 @@
  * same answer. Other pairs are staged: what both sides offered is the memory in
  * place of the buffers, and it is moved as any of the host.
  *
- * A copy is made by an internal stream on which nothing ever waits, and the
- * thread that moves the piece waits for it. What the order of memory rests on:
+ * A copy is made by an internal stream on which nothing ever waits. The thread
+ * that moves the piece begins it, and some thread of this side counts it when
+ * it is over: none waits for that, as the internal stream may share a hardware
+ * queue with one that waits for a word. What the order of memory rests on:
  *
  * - A side has begun a use once its stream has stored that, behind all that the
  *   stream did before, for the whole system (gstream_gpu.c). The thread has
  *   seen both stores before it gives the copy to the internal stream.
- * - The thread counts a piece when that stream is idle: then a copy's stores
+ * - A thread counts a piece when that stream was idle after the copy was given
+ *   to it, or when the copy has returned in a thread of its own: then stores
  *   are done, also those to a device that another process owns. The streams'
  *   words are stored after that, and a stream acquires behind its wait, or its
  *   next kernel does where it begins.
@@ -44,8 +47,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece: each is a copy that a thread waits for */
-#define UCP_ST_DIRECT_PIECE_GPU (4ul << 20)
+/* A piece at least, and the most pieces of longer messages: a thread looks for
+ * its end some microseconds later */
+#define UCP_ST_DIRECT_PIECE_GPU  (4ul << 20)
+#define UCP_ST_DIRECT_PIECES_GPU 8
 
 /* Where the devices of a runtime are in what is reached */
 static unsigned ucp_st_direct_gpu_first(const ucp_st_direct_gpu_t *gpu,
@@ -141,35 +146,16 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                                       is_near));
 }
 
-ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
-                                    const ucp_st_direct_blob_t *blob,
-                                    const ucp_st_direct_gpu_t *other)
+/* Find the other side's buffer, which the copier reaches */
+static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
+                                           const ucp_st_direct_blob_t *blob,
+                                           const ucp_st_direct_gpu_t *other)
 {
-    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
-    size_t least    = ucs_div_round_up(direct->length,
-                                       UCP_ST_DIRECT_MAX_PIECES);
-    int is_near     = op->peer->process.is_near;
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     void *address;
     ucs_status_t status;
 
-    if (own->key.type != UCS_GSTREAM_TYPE_HOST) {
-        op->data       = op->buffer; /* it is not staged */
-        direct->buffer = op->buffer;
-    }
-    direct->is_device = 1;
-    direct->piece     = ucs_max(ucs_align_up(least, 64),
-                                UCP_ST_DIRECT_PIECE_GPU);
-    direct->copier    = op->memory;
-    if (!ucp_st_direct_gpu_reaches(own, other, blob->is_mappable, is_near)) {
-        return UCS_OK; /* the other side copies all */
-    }
-    if (own->key.type == UCS_GSTREAM_TYPE_HOST) {
-        direct->copier.type   = other->key.type;
-        direct->copier.device = ucs_gstream_ipc_find(direct->copier.type,
-                                                     other->key.device);
-    }
-    if (is_near) {
+    if (op->peer->process.is_near) {
         direct->other_buffer = (uint8_t*)(uintptr_t)other->address;
         return UCS_OK;
     }
@@ -188,19 +174,72 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
     return UCS_OK;
 }
 
+static int ucp_st_direct_gpu_is_pageable(const void *address)
+{
+    ucs_gstream_memory_attr_t attr;
+
+    return (ucs_gstream_memory_query(address, &attr) == UCS_OK) &&
+           !attr.is_pinned;
+}
+
+ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
+                                    const ucp_st_direct_blob_t *blob,
+                                    const ucp_st_direct_gpu_t *other)
+{
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    size_t least                   = ucs_div_round_up(direct->length,
+                                                      UCP_ST_DIRECT_PIECES_GPU);
+    ucs_status_t status;
+
+    if (own->key.type != UCS_GSTREAM_TYPE_HOST) {
+        op->data       = op->buffer; /* it is not staged */
+        direct->buffer = op->buffer;
+    }
+    direct->is_device = 1;
+    direct->piece     = ucs_max(ucs_align_up(least, 64),
+                                UCP_ST_DIRECT_PIECE_GPU);
+    direct->copier    = op->memory;
+    if (!ucp_st_direct_gpu_reaches(own, other, blob->is_mappable,
+                                   op->peer->process.is_near)) {
+        return UCS_OK; /* the other side copies all */
+    }
+    if (own->key.type == UCS_GSTREAM_TYPE_HOST) {
+        direct->copier.type   = other->key.type;
+        direct->copier.device = ucs_gstream_ipc_find(direct->copier.type,
+                                                     other->key.device);
+    }
+    status = ucp_st_direct_gpu_open(op, blob, other);
+    if (status != UCS_OK) {
+        return status;
+    }
+    direct->is_pageable =
+            ucp_st_direct_gpu_is_pageable(direct->buffer) ||
+            ((other->key.type == UCS_GSTREAM_TYPE_HOST) &&
+             ucp_st_direct_gpu_is_pageable(direct->other_buffer));
+    return UCS_OK;
+}
+
 /* The memory of a process that has ended may stay as long as it is open here:
  * that is no success */
-ucs_status_t ucp_st_direct_gpu_copy(const ucp_st_direct_op_t *direct,
-                                    size_t offset, size_t length)
+ucs_status_t ucp_st_direct_gpu_begin(ucp_st_direct_op_t *direct, size_t offset,
+                                     size_t length)
 {
     const ucp_st_process_t *process = &direct->op->peer->process;
     uint8_t *mine                   = direct->buffer + offset;
     uint8_t *other                  = direct->other_buffer + offset;
     int is_send                     = (direct->dir == UCP_ST_DIR_SEND);
+    ucs_gstream_copy_params_t params = {
+        .type        = direct->copier.type,
+        .device      = direct->copier.device,
+        .is_pageable = direct->is_pageable,
+        .dst         = is_send ? other : mine,
+        .src         = is_send ? mine : other,
+        .length      = length
+    };
 
     if (!process->is_near && ucp_st_process_has_ended(process)) {
         return UCS_ERR_CONNECTION_RESET;
     }
-    return ucs_gstream_memory_copy_by(&direct->copier, is_send ? other : mine,
-                                      is_send ? mine : other, length);
+    return ucs_gstream_copy_begin(&params, &direct->copy);
 }

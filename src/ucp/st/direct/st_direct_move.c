@@ -9,13 +9,14 @@
 
 #include "direct/st_direct.h"
 #include "core/st_op.h"
+#include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
 
 #include <string.h>
 
-/* Pieces of a use that are copied before the mover goes on to the next one; by
- * a device one, which is long */
+/* Pieces of a use that are copied before the mover goes on to the next one; a
+ * device copies one at a time */
 #define UCP_ST_DIRECT_MOVE_MAX 4
 
 /* A claim: the use, whether nothing may be claimed any more, and the range of
@@ -23,6 +24,9 @@
 #define UCP_ST_DIRECT_CLAIM_BITS 12
 #define UCP_ST_DIRECT_POISON     (1ull << (2 * UCP_ST_DIRECT_CLAIM_BITS))
 #define UCP_ST_DIRECT_USE_SHIFT  ((2 * UCP_ST_DIRECT_CLAIM_BITS) + 1)
+
+/* How long waits that are to pass stay for an own copy, seconds, at most */
+#define UCP_ST_DIRECT_COPY_TIME 2.0
 
 /* What is claimed at once, bytes, if it is several pieces: the lock is held
  * meanwhile */
@@ -211,26 +215,59 @@ static void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct)
                             __ATOMIC_ACQ_REL);
 }
 
-/* Claim pieces and copy them to their place; how many */
-static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
+/* What was claimed last cannot be copied: the service thread fails the
+ * operation */
+static void ucp_st_direct_break(ucp_st_direct_op_t *direct, ucs_status_t status)
 {
     ucp_st_direct_side_t *mine = direct->mine;
-    ucs_status_t status        = UCS_OK;
+
+    ucp_st_direct_claim_poison(direct);
+    direct->done_count = mine->count + 1; /* nor is this one copied */
+    ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
+    direct->halted = 1;
+    direct->broken = status;
+    __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
+                     __ATOMIC_RELEASE);
+    ucp_st_direct_dev_wake(direct->op->worker);
+}
+
+/* Pieces were copied. Only this side writes its count, with the lock held. */
+static void ucp_st_direct_count(ucp_st_direct_op_t *direct, uint32_t count)
+{
+    ucp_st_direct_side_t *mine = direct->mine;
+
+    ucp_st_direct_store(&mine->count, mine->count + count);
+}
+
+/* Claim pieces, from the byte `*offset_p` on; how many, and bytes */
+static uint32_t ucp_st_direct_claim_bytes(const ucp_st_direct_op_t *direct,
+                                          size_t *offset_p, size_t *length_p)
+{
     uint32_t index, count;
-    size_t offset, length;
 
     if ((direct->other_buffer == NULL) && (direct->other_address == 0)) {
         return 0; /* the other side copies all */
     }
     count = ucp_st_direct_claim(direct, &index);
+    if (count > 0) {
+        *offset_p = index * direct->piece;
+        *length_p = ucs_min(count * direct->piece, direct->length - *offset_p);
+    }
+    return count;
+}
+
+/* Claim pieces and copy them to their place; how many */
+static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
+{
+    ucs_status_t status = UCS_OK;
+    size_t offset, length;
+    uint32_t count;
+
+    count = ucp_st_direct_claim_bytes(direct, &offset, &length);
     if (count == 0) {
         return 0;
     }
-    offset = index * direct->piece;
-    length = ucs_min(count * direct->piece, direct->length - offset);
-    if (direct->is_device) {
-        status = ucp_st_direct_gpu_copy(direct, offset, length);
-    } else if (direct->other_buffer == NULL) {
+    if (direct->other_buffer == NULL) {
         status = ucp_st_direct_attach_copy(direct, offset, length);
     } else if (direct->dir == UCP_ST_DIR_SEND) {
         ucp_st_direct_copy(direct, direct->other_buffer + offset,
@@ -240,19 +277,46 @@ static uint32_t ucp_st_direct_copy_mapped(ucp_st_direct_op_t *direct)
                            direct->other_buffer + offset, length);
     }
     if (status != UCS_OK) {
-        ucp_st_direct_claim_poison(direct);
-        direct->done_count = mine->count + 1; /* nor is this one copied */
-        ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
-        direct->halted = 1;
-        direct->broken = status;
-        __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
-                         __ATOMIC_RELEASE);
-        ucp_st_direct_dev_wake(direct->op->worker); /* it fails it */
+        ucp_st_direct_break(direct, status);
         return 0;
     }
-    /* Only this side writes it, with the lock held */
-    ucp_st_direct_store(&mine->count, mine->count + count);
+    ucp_st_direct_count(direct, count);
     return count;
+}
+
+/* What a device's copy has come to; non-zero if its piece was counted */
+static int ucp_st_direct_copy_set(ucp_st_direct_op_t *direct,
+                                  ucs_status_t status)
+{
+    direct->is_copying = (status == UCS_INPROGRESS);
+    if (status == UCS_OK) {
+        ucp_st_direct_count(direct, 1);
+    } else if (status != UCS_INPROGRESS) {
+        ucp_st_direct_break(direct, status);
+    }
+    return status == UCS_OK;
+}
+
+/* Look for the end of a device's copy, if one is under way */
+static int ucp_st_direct_copy_look(ucp_st_direct_op_t *direct)
+{
+    return direct->is_copying &&
+           ucp_st_direct_copy_set(direct, ucs_gstream_copy_look(&direct->copy));
+}
+
+/* Claim a piece and have a device copy it; non-zero if it begins */
+static int ucp_st_direct_copy_begin(ucp_st_direct_op_t *direct)
+{
+    size_t offset, length;
+
+    if (direct->is_copying || direct->halted ||
+        (ucp_st_direct_claim_bytes(direct, &offset, &length) == 0)) {
+        return 0;
+    }
+    (void)ucp_st_direct_copy_set(direct,
+                                 ucp_st_direct_gpu_begin(direct, offset,
+                                                         length));
+    return direct->is_copying;
 }
 
 static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
@@ -304,51 +368,71 @@ static void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
     }
 }
 
-/* Some pieces of each; sets `has_mapped_p` if one may be complete because of
- * what the other side has moved */
-static unsigned ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
-                                        ucp_st_direct_mover_t mover,
-                                        int *has_mapped_p)
-{
-    unsigned count = 0;
-    ucp_st_direct_op_t *direct;
-    unsigned moved, copied;
+/** What a look at a stream's open uses has come to. */
+typedef struct ucp_st_direct_moved {
+    unsigned pieces;
+    unsigned begun;      /* copies by devices */
+    int      has_mapped; /* a use may be complete because of what the other side
+                            has moved */
+} ucp_st_direct_moved_t;
 
-    *has_mapped_p = 0;
+/* Some pieces of a use */
+static unsigned ucp_st_direct_move_use(ucp_st_direct_op_t *direct,
+                                       ucp_st_direct_moved_t *all)
+{
+    unsigned moved = 0;
+    unsigned copied;
+
+    if (direct->proto == UCP_ST_DIRECT_SLOTS) {
+        return ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_MOVE_MAX);
+    }
+    all->has_mapped = 1;
+    if (direct->is_device) {
+        moved       = ucp_st_direct_copy_look(direct);
+        all->begun += ucp_st_direct_copy_begin(direct);
+        return moved;
+    }
+    do {
+        copied = ucp_st_direct_copy_mapped(direct);
+        moved += copied;
+    } while ((copied > 0) && (moved < UCP_ST_DIRECT_MOVE_MAX));
+    return moved;
+}
+
+static ucp_st_direct_moved_t
+ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
+                        ucp_st_direct_mover_t mover)
+{
+    ucp_st_direct_moved_t all = {.pieces = 0};
+    int is_copying            = 0;
+    ucp_st_direct_op_t *direct;
+    unsigned moved;
+
     ucs_list_for_each(direct, &stream->open, list) {
         if (direct->halted) {
             continue; /* the pair may be another one's */
         }
-        if (direct->proto == UCP_ST_DIRECT_SLOTS) {
-            moved = ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_MOVE_MAX);
-        } else {
-            *has_mapped_p = 1;
-            moved         = 0;
-            do {
-                copied = ucp_st_direct_copy_mapped(direct);
-                moved += copied;
-            } while ((copied > 0) && (moved < UCP_ST_DIRECT_MOVE_MAX) &&
-                     !direct->is_device && !direct->halted);
-        }
+        moved               = ucp_st_direct_move_use(direct, &all);
         direct->has_news    = (moved > 0);
         direct->is_proxied |= (mover == UCP_ST_DIRECT_PROXY) && (moved > 0);
-        count              += moved;
+        is_copying         |= direct->is_copying;
+        all.pieces         += moved;
     }
-    stream->copies += count;
-    return count;
+    __atomic_store_n(&stream->is_copying, is_copying, __ATOMIC_RELAXED);
+    stream->copies += all.pieces;
+    return all;
 }
 
 unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
                                ucp_st_direct_mover_t mover)
 {
+    ucp_st_direct_moved_t all = ucp_st_direct_move_open(stream, mover);
+    unsigned count            = all.pieces + all.begun;
     ucp_st_direct_op_t *direct, *tmp;
-    int has_mapped;
-    unsigned count;
 
-    count = ucp_st_direct_move_open(stream, mover, &has_mapped);
-    if (count > 0) {
+    if (all.pieces > 0) {
         __sync_synchronize(); /* see ucp_st_direct_wake_other() */
-    } else if (!has_mapped) {
+    } else if (!all.has_mapped) {
         return 0;
     }
     ucs_list_for_each_safe(direct, tmp, &stream->open, list) {
@@ -467,7 +551,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 
 /* The other side has claimed pieces, before the word was poisoned, and not
  * copied all of them; a side that is broken copies nothing. Movers of this side
- * hold the lock, as the caller does. */
+ * hold the lock, as the caller does, but for a device's copy. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
     uint64_t other              = ucp_st_direct_load(&direct->other->count);
@@ -478,32 +562,55 @@ static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
     if (own == UCP_ST_DIRECT_BROKEN) {
         own = direct->done_count;
     }
+    own += direct->is_copying;
     /* All pieces of the uses so far, but those that are left of the last one */
     return (claim.use > 0) &&
            ((own + other) < ((claim.use * direct->num_pieces) -
                              (claim.high - claim.low)));
 }
 
+/* Movers leave out what is halted: the end of its copy is looked for here. An
+ * own copy may lie behind the wait that is to pass, in a hardware queue that
+ * two streams share. So its end is awaited for a time only. Then the wait
+ * passes, and the buffer is the operation's until the copy is over. */
+static int ucp_st_direct_is_moving(ucp_st_direct_op_t *direct)
+{
+    const ucp_st_op_t *op = direct->op;
+    double limit          = ucs_min(UCP_ST_DIRECT_COPY_TIME,
+                                    op->worker->config.err_timeout / 4);
+
+    if (direct->is_copying &&
+        ((ucp_st_worker_now() - direct->release_time) < limit)) {
+        return 1;
+    }
+    return direct->is_bound && !op->peer_closed &&
+           (direct->proto == UCP_ST_DIRECT_MAPPED) &&
+           ucp_st_direct_is_claimed(direct) &&
+           !ucp_st_process_is_dead(&op->peer->process);
+}
+
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
 {
-    int is_moving;
+    int is_released = 0;
+    int is_moving   = 0;
 
-    if (!direct->release || direct->released) {
-        return 0;
-    }
     (void)pthread_mutex_lock(&direct->stream->lock);
-    direct->halted = 1;
-    is_moving      = direct->is_bound && !direct->op->peer_closed &&
-                     (direct->proto == UCP_ST_DIRECT_MAPPED) &&
-                     ucp_st_direct_is_claimed(direct) &&
-                     !ucp_st_process_is_dead(&direct->op->peer->process);
-    if (!is_moving) {
-        direct->released = 1;
-        ucp_st_direct_shut(direct);
-        ucp_st_direct_store(direct->word, UCP_ST_RELEASE);
+    if (direct->release && !direct->released) {
+        direct->halted = 1;
+        (void)ucp_st_direct_copy_look(direct);
+        is_moving   = ucp_st_direct_is_moving(direct);
+        is_released = !is_moving;
+        if (is_released) {
+            direct->released = 1;
+            ucp_st_direct_shut(direct);
+            ucp_st_direct_store(direct->word, UCP_ST_RELEASE);
+        }
+    } else if (direct->halted) {
+        (void)ucp_st_direct_copy_look(direct);
     }
+    is_moving |= direct->halted && direct->is_copying;
     (void)pthread_mutex_unlock(&direct->stream->lock);
-    if (!is_moving) {
+    if (is_released) {
         ucs_gstream_wake(direct->word);
     }
     return is_moving;
@@ -522,6 +629,10 @@ void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
 
     (void)pthread_mutex_lock(&stream->lock);
     direct->stream = stream;
+    if (direct->is_copying) {
+        __atomic_store_n(&stream->is_copying, 1, __ATOMIC_RELAXED);
+        ucp_st_direct_dev_wake(stream->worker);
+    }
     if (!direct->halted) { /* else the pair may be another one's */
         ucp_st_direct_store(&direct->mine->record, stream->record_offset);
     }

@@ -107,6 +107,15 @@ static void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
     ucp_st_direct_stream_count_sleeper(stream, 1);
 }
 
+/* The stream does not look for the end of its copies: the service thread does
+ */
+static void ucp_st_direct_stream_wake(ucp_st_direct_stream_t *stream)
+{
+    if (ucp_st_direct_stream_is_copying(stream)) {
+        ucp_st_direct_dev_wake(stream->worker);
+    }
+}
+
 /* Called for the stream while it waits; non-zero if it has moved something */
 static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
 {
@@ -125,8 +134,13 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
         if (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1)) {
             return 1;
         }
-        ucp_st_direct_stream_notify(stream);
-        break;
+        if (!ucp_st_direct_stream_is_copying(stream)) {
+            ucp_st_direct_stream_notify(stream);
+            break;
+        }
+        /* No peer tells of the end of an own copy: the service thread looks
+         * for it, and wakes the stream as it does a parked one */
+        /* Fall through */
     case UCS_GSTREAM_HELP_PARK:
         /* The thread that has polled for the stream goes on to another one, or
          * sleeps, but not on the stream's wait record. A move wakes the stream,
@@ -138,12 +152,14 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
                 break;
             }
         }
+        ucp_st_direct_stream_wake(stream);
         ucp_st_direct_stream_notify(stream);
         break;
     case UCS_GSTREAM_HELP_END:
         ucp_st_direct_stream_set(stream, 0, 0);
         ucp_st_direct_stream_count_sleeper(stream, 0);
         (void)ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1);
+        ucp_st_direct_stream_wake(stream);
         break;
     }
     return 0;

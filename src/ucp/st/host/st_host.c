@@ -788,6 +788,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .dispose       = ucp_st_host_add,
         .is_busy       = ucp_st_host_is_busy,
         .uses_buffer   = ucp_st_host_uses_buffer,
+        .is_reaching   = ucp_st_lane_no_reaching,
         .release       = ucp_st_host_release,
         .protocol      = ucp_st_host_protocol
     }

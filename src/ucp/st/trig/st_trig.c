@@ -514,6 +514,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .dispose       = ucp_st_trig_dispose,
         .is_busy       = ucp_st_trig_is_busy,
         .uses_buffer   = ucp_st_trig_uses_buffer,
+        .is_reaching   = ucp_st_lane_no_reaching,
         .release       = ucp_st_trig_release,
         .protocol      = ucp_st_trig_protocol
     }
