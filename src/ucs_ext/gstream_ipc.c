@@ -14,8 +14,17 @@
  * what was asked for. Nothing stays open without users.
  *
  * To close memory may be to wait for the device's streams, as it is to free
- * memory. These may wait for the caller, or for what a lock of its protects. So
- * a thread does it that holds nothing. It ends when it has nothing to do.
+ * memory. These may wait for the caller, or for what a lock of its protects. To
+ * open it takes long, and may be to wait for a call of another thread. So a
+ * thread opens that holds nothing, and another one closes, which opens need not
+ * wait for. Each ends when it has nothing to do.
+ *
+ *            asked for             the opener         the last user goes
+ *   (none) -----------> to be opened --------> open ---------------------+
+ *                            |                                           |
+ *                            +--------> failed, without users: freed     |
+ *   (none) <------------- taken out, closed by the closer <--------------+
+ *
  * Memory that is being closed is out of the list: it is opened once more if it
  * is asked for meanwhile, which the runtimes count.
  */
@@ -35,34 +44,40 @@
 #include <string.h>
 
 
-/* An allocation of another process. All but `users` and `next` is constant. */
+/* An allocation of another process. Constant but for what says otherwise. */
 struct ucs_gstream_ipc {
     struct ucs_gstream_ipc *next;  /* In the list; under the lock */
     unsigned               users;  /* Under the lock; 0: to be closed */
+    ucs_status_t           status; /* Atomic; UCS_INPROGRESS: to be opened */
     ucs_gstream_type_t     type;
     int                    device; /* That copies */
-    gstream_gpu_place_t    place;  /* Where it was opened */
-    uint8_t                handle[UCS_GSTREAM_IPC_HANDLE];
+    gstream_gpu_place_t    place;  /* Where it was opened; written before
+                                      `status`, as is the next one */
     uint64_t               address;
+    uint8_t                handle[UCS_GSTREAM_IPC_HANDLE];
 };
 
 
-/* A runtime's devices. Written once, under the lock. */
+/* A runtime's devices. Written once, under their lock, before `is_known`. */
 typedef struct gstream_ipc_devices {
-    int      is_known;
+    int      is_known; /* Atomic */
     unsigned count;
     uint32_t names[UCS_GSTREAM_IPC_DEVICES];
     uint32_t reach[UCS_GSTREAM_IPC_DEVICES]; /* Bits: others that it reaches */
 } gstream_ipc_devices_t;
 
 
+/* No call of a runtime is made with `lock` */
 static struct {
     pthread_mutex_t        lock;
     struct ucs_gstream_ipc *list;
-    int                    has_closer; /* A thread closes what has no users */
+    int                    has_opener; /* A thread opens what is to be */
+    int                    has_closer; /* ... closes what has no users */
+    pthread_mutex_t        device_lock;
     gstream_ipc_devices_t  devices[UCS_GSTREAM_TYPE_LAST];
 } gstream_ipc = {
-    .lock = PTHREAD_MUTEX_INITIALIZER
+    .lock        = PTHREAD_MUTEX_INITIALIZER,
+    .device_lock = PTHREAD_MUTEX_INITIALIZER
 };
 
 
@@ -152,12 +167,15 @@ gstream_ipc_get_devices(const gstream_gpu_t *gpu)
 {
     gstream_ipc_devices_t *devices = &gstream_ipc.devices[gpu->type];
 
-    pthread_mutex_lock(&gstream_ipc.lock);
+    if (__atomic_load_n(&devices->is_known, __ATOMIC_ACQUIRE)) {
+        return devices;
+    }
+    pthread_mutex_lock(&gstream_ipc.device_lock);
     if (!devices->is_known) {
         gstream_ipc_ask(gpu, devices);
-        devices->is_known = 1;
+        __atomic_store_n(&devices->is_known, 1, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&gstream_ipc.lock);
+    pthread_mutex_unlock(&gstream_ipc.device_lock);
     return devices;
 }
 
@@ -248,8 +266,10 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
         return;
     }
     key->device = all->names[attr->device];
-    if (!is_given || (key->device == 0) ||
-        (gstream_copy_get(gpu, attr->device, &stream) != UCS_OK)) {
+    /* The stream is made here if it is not there: its copies need it later */
+    if ((key->device == 0) ||
+        (gstream_copy_get(gpu, attr->device, &stream) != UCS_OK) ||
+        !is_given) {
         return;
     }
     result = gpu->ops->enter(gpu, &stream->place, &last);
@@ -266,7 +286,13 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
     }
 }
 
-/* What is open, with one more user; NULL if it is not. The lock is held. */
+static ucs_status_t gstream_ipc_status(ucs_gstream_ipc_h ipc)
+{
+    return __atomic_load_n(&ipc->status, __ATOMIC_ACQUIRE);
+}
+
+/* What is open, or to be opened, with one more user; NULL if it is not. The
+ * lock is held. */
 static ucs_gstream_ipc_h gstream_ipc_take(const ucs_gstream_ipc_key_t *key,
                                           int device)
 {
@@ -274,6 +300,7 @@ static ucs_gstream_ipc_h gstream_ipc_take(const ucs_gstream_ipc_key_t *key,
 
     while ((ipc != NULL) &&
            ((ipc->type != key->type) || (ipc->device != device) ||
+            UCS_STATUS_IS_ERR(gstream_ipc_status(ipc)) ||
             memcmp(ipc->handle, key->handle, sizeof(ipc->handle)))) {
         ipc = ipc->next;
     }
@@ -283,88 +310,34 @@ static ucs_gstream_ipc_h gstream_ipc_take(const ucs_gstream_ipc_key_t *key,
     return ipc;
 }
 
-/* Opens an allocation and lists it. The lock is held, so that no other thread
- * opens it, too. */
-static ucs_status_t gstream_ipc_make(const gstream_gpu_t *gpu,
-                                     const ucs_gstream_ipc_key_t *key,
-                                     int device, ucs_gstream_ipc_h *ipc_p)
+/* Lists an allocation that is to be opened. The lock is held. */
+static ucs_gstream_ipc_h gstream_ipc_list(const ucs_gstream_ipc_key_t *key,
+                                          int device)
 {
     ucs_gstream_ipc_h ipc = calloc(1, sizeof(*ipc));
-    gstream_gpu_ipc_handle_t handle;
-    gstream_copy_stream_t *stream;
-    gstream_gpu_place_t last;
-    ucs_status_t status;
-    int result;
 
-    if (ipc == NULL) {
-        return UCS_ERR_NO_MEMORY;
+    if (ipc != NULL) {
+        memcpy(ipc->handle, key->handle, sizeof(ipc->handle));
+        ipc->type        = (ucs_gstream_type_t)key->type;
+        ipc->device      = device;
+        ipc->status      = UCS_INPROGRESS;
+        ipc->users       = 1;
+        ipc->next        = gstream_ipc.list;
+        gstream_ipc.list = ipc;
     }
-    status = gstream_copy_get(gpu, device, &stream);
-    if (status != UCS_OK) {
-        goto err;
-    }
-    memcpy(handle.bytes, key->handle, sizeof(handle.bytes));
-    memcpy(ipc->handle, key->handle, sizeof(ipc->handle));
-    ipc->type   = gpu->type;
-    ipc->device = device;
-    ipc->place  = stream->place;
-    result      = gpu->ops->enter(gpu, &ipc->place, &last);
-    if (result == GSTREAM_GPU_OK) {
-        result = gpu->calls.ipc.open(&ipc->address, handle,
-                                     GSTREAM_GPU_IPC_PEER);
-        gpu->ops->leave(gpu, &last);
-    }
-    status = gstream_gpu_status(gpu, result, "memory of another process "
-                                "cannot be opened");
-    if (status != UCS_OK) {
-        gstream_gpu_forget(gpu);
-        goto err;
-    }
-    ipc->users       = 1;
-    ipc->next        = gstream_ipc.list;
-    gstream_ipc.list = ipc;
-    *ipc_p           = ipc;
-    return UCS_OK;
-
-err:
-    free(ipc);
-    return status;
+    return ipc;
 }
 
-ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
-                                  ucs_gstream_ipc_h *ipc_p, void **address_p)
-{
-    const gstream_gpu_t *gpu = gstream_ipc_gpu(key->type);
-    ucs_status_t status      = UCS_OK;
-    ucs_gstream_ipc_h ipc;
-
-    if ((gpu == NULL) || !key->is_given) {
-        ucs_error("memory of another process's device: %s",
-                  (gpu == NULL) ? "its runtime cannot open it here" :
-                                  "it has no handle");
-        return UCS_ERR_UNSUPPORTED;
-    }
-    pthread_mutex_lock(&gstream_ipc.lock);
-    ipc = gstream_ipc_take(key, device);
-    if (ipc == NULL) {
-        status = gstream_ipc_make(gpu, key, device, &ipc);
-    }
-    pthread_mutex_unlock(&gstream_ipc.lock);
-    if (status == UCS_OK) {
-        *ipc_p     = ipc;
-        *address_p = (void*)(uintptr_t)(ipc->address + key->offset);
-    }
-    return status;
-}
-
-/* Takes one without users out of the list; NULL if there is none. The lock is
- * held. */
+/* Takes one without users out of the list, unless it is being opened; NULL if
+ * there is none. The lock is held. */
 static ucs_gstream_ipc_h gstream_ipc_unlist(void)
 {
     ucs_gstream_ipc_h *ipc_p = &gstream_ipc.list;
     ucs_gstream_ipc_h ipc;
 
-    while ((*ipc_p != NULL) && ((*ipc_p)->users > 0)) {
+    while ((*ipc_p != NULL) &&
+           (((*ipc_p)->users > 0) ||
+            (gstream_ipc_status(*ipc_p) == UCS_INPROGRESS))) {
         ipc_p = &(*ipc_p)->next;
     }
     ipc = *ipc_p;
@@ -387,7 +360,8 @@ static void *gstream_ipc_closer(void *arg)
         pthread_mutex_unlock(&gstream_ipc.lock);
         gpu = gstream_gpu_open(ipc->type, 1);
         /* Where the device is lost the memory is gone with it */
-        if (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK) {
+        if ((ipc->status == UCS_OK) &&
+            (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
             (void)gpu->calls.ipc.close(ipc->address);
             gpu->ops->leave(gpu, &last);
         }
@@ -399,21 +373,136 @@ static void *gstream_ipc_closer(void *arg)
     return NULL;
 }
 
-void ucs_gstream_ipc_close(ucs_gstream_ipc_h ipc)
+/* Has a thread run, if it does not. The lock is held. */
+static ucs_status_t gstream_ipc_run(int *is_there, void *(*func)(void *arg))
 {
+    ucs_status_t status = UCS_OK;
     pthread_t thread;
 
+    if (!*is_there) {
+        status = gstream_thread_start(&thread, "memory of other processes",
+                                      NULL, func, NULL);
+    }
+    if (!*is_there && (status == UCS_OK)) {
+        *is_there = 1;
+        (void)pthread_detach(thread);
+    }
+    return status;
+}
+
+/* Opens an allocation, without the lock */
+static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(ipc->type, 1);
+    gstream_gpu_ipc_handle_t handle;
+    gstream_copy_stream_t *stream;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    status = gstream_copy_get(gpu, ipc->device, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    memcpy(handle.bytes, ipc->handle, sizeof(handle.bytes));
+    ipc->place = stream->place;
+    result     = gpu->ops->enter(gpu, &ipc->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.ipc.open(&ipc->address, handle,
+                                     GSTREAM_GPU_IPC_PEER);
+        gpu->ops->leave(gpu, &last);
+    }
+    status = gstream_gpu_status(gpu, result, "memory of another process "
+                                "cannot be opened");
+    if (status != UCS_OK) {
+        gstream_gpu_forget(gpu);
+    }
+    return status;
+}
+
+/* Opens all that is to be. What is in progress stays in the list. */
+static void *gstream_ipc_opener(void *arg)
+{
+    ucs_gstream_ipc_h ipc;
+    ucs_status_t status;
+
+    (void)arg;
+    pthread_mutex_lock(&gstream_ipc.lock);
+    for (;;) {
+        ipc = gstream_ipc.list;
+        while ((ipc != NULL) && (gstream_ipc_status(ipc) != UCS_INPROGRESS)) {
+            ipc = ipc->next;
+        }
+        if (ipc == NULL) {
+            break;
+        }
+        pthread_mutex_unlock(&gstream_ipc.lock);
+        status = gstream_ipc_make(ipc);
+        pthread_mutex_lock(&gstream_ipc.lock);
+        /* Behind this it may be closed by its users */
+        __atomic_store_n(&ipc->status, status, __ATOMIC_RELEASE);
+        if (ipc->users == 0) {
+            (void)gstream_ipc_run(&gstream_ipc.has_closer, gstream_ipc_closer);
+        }
+    }
+    gstream_ipc.has_opener = 0;
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    return NULL;
+}
+
+ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
+                                  ucs_gstream_ipc_h *ipc_p)
+{
+    const gstream_gpu_t *gpu = gstream_ipc_gpu(key->type);
+    ucs_status_t status      = UCS_OK;
+    ucs_gstream_ipc_h ipc;
+
+    if ((gpu == NULL) || !key->is_given) {
+        ucs_error("memory of another process's device: %s",
+                  (gpu == NULL) ? "its runtime cannot open it here" :
+                                  "it has no handle");
+        return UCS_ERR_UNSUPPORTED;
+    }
+    pthread_mutex_lock(&gstream_ipc.lock);
+    ipc = gstream_ipc_take(key, device);
+    if (ipc == NULL) {
+        ipc    = gstream_ipc_list(key, device);
+        status = (ipc == NULL) ? UCS_ERR_NO_MEMORY :
+                                 gstream_ipc_run(&gstream_ipc.has_opener,
+                                                 gstream_ipc_opener);
+    }
+    if ((status != UCS_OK) && (ipc != NULL)) {
+        gstream_ipc.list = ipc->next; /* where it was listed just now */
+        free(ipc);
+    }
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    if (status == UCS_OK) {
+        *ipc_p = ipc;
+    }
+    return status;
+}
+
+ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p)
+{
+    ucs_status_t status = gstream_ipc_status(ipc);
+
+    if (status == UCS_OK) {
+        *address_p = (void*)(uintptr_t)ipc->address;
+    }
+    return status;
+}
+
+void ucs_gstream_ipc_close(ucs_gstream_ipc_h ipc)
+{
     if (ipc == NULL) {
         return;
     }
     pthread_mutex_lock(&gstream_ipc.lock);
     --ipc->users;
-    /* Without a thread it stays open until the next one is closed */
-    if ((ipc->users == 0) && !gstream_ipc.has_closer &&
-        (gstream_thread_start(&thread, "memory of other processes", NULL,
-                              gstream_ipc_closer, NULL) == UCS_OK)) {
-        gstream_ipc.has_closer = 1;
-        (void)pthread_detach(thread);
+    /* Without a thread it stays open until the next one is closed. The opener
+     * has one that it is at be closed. */
+    if ((ipc->users == 0) && (gstream_ipc_status(ipc) != UCS_INPROGRESS)) {
+        (void)gstream_ipc_run(&gstream_ipc.has_closer, gstream_ipc_closer);
     }
     pthread_mutex_unlock(&gstream_ipc.lock);
 }

@@ -92,30 +92,45 @@ int ucs_gstream_ipc_find(ucs_gstream_type_t type, uint32_t device);
 
 
 /**
- * Open memory of another process. Memory that is open already gets one more
- * user: runtimes may refuse to open it twice.
+ * Have memory of another process be opened, by a thread of its own: the runtime
+ * takes long, and may wait for calls of other threads. Memory that is open
+ * already gets one more user: runtimes may refuse to open it twice.
  *
- * @param [in]  key       Of @ref ucs_gstream_ipc_get_key in that process.
- * @param [in]  device    The number of the device whose streams shall copy it.
- * @param [out] ipc_p     What to close; set on success only.
- * @param [out] address_p Where the memory is; the same.
+ * @param [in]  key    Of @ref ucs_gstream_ipc_get_key in that process.
+ * @param [in]  device The number of the device whose streams shall copy it.
+ * @param [out] ipc_p  What to look at, and to close; set on success only.
  *
- * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED if the key has no
- *         handle, or the runtime cannot do it; UCS_ERR_IO_ERROR if it fails, as
- *         when the memory is gone. Logged.
+ * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE without a thread;
+ *         UCS_ERR_UNSUPPORTED if the key has no handle, or the runtime cannot
+ *         do it. Logged.
  *
  * Ownership: the caller closes it. The memory stays the other process's. A
  *            runtime may keep it after that process has freed it or ended.
  * Threads: may be called from any thread.
  */
 ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
-                                  ucs_gstream_ipc_h *ipc_p, void **address_p);
+                                  ucs_gstream_ipc_h *ipc_p);
 
 
 /**
- * Close memory that no copy uses any more. With the last user it is closed
- * soon, by a thread of its own: the runtime may wait there for streams of the
- * application, and so for what the caller does next.
+ * Look whether memory is open.
+ *
+ * @param [in]  ipc       Of @ref ucs_gstream_ipc_open.
+ * @param [out] address_p Set on success only: where the allocation begins that
+ *                        the key's `offset` is in.
+ *
+ * @return UCS_OK; UCS_INPROGRESS; UCS_ERR_IO_ERROR if it fails, as when the
+ *         memory is gone, or what else it is. Logged.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p);
+
+
+/**
+ * Close memory that no copy uses any more, open or not yet. With the last user
+ * it is closed soon, by a thread of its own: the runtime may wait there for
+ * streams of the application, and so for what the caller does next.
  *
  * @param [in] ipc Of @ref ucs_gstream_ipc_open, or NULL.
  *

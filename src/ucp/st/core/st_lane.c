@@ -258,6 +258,15 @@ void ucp_st_lanes_cancel(ucp_st_worker_h worker)
     }
 }
 
+void ucp_st_lanes_prepare(ucp_st_op_t *op)
+{
+    unsigned i;
+
+    for (i = 0; i < op->worker->num_lanes; ++i) {
+        op->worker->lanes[i]->op.prepare(op);
+    }
+}
+
 void ucp_st_lanes_revoke(ucp_st_op_t *op)
 {
     unsigned id;

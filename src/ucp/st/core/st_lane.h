@@ -88,6 +88,10 @@ typedef struct ucp_st_lane_op_ops {
      *  buffer lies in; else it is given memory of the host in its place. */
     int (*reaches)(const ucp_st_op_t *op);
 
+    /** The operation is being made: ask runtimes what offer() needs, which may
+     *  take long. The worker's lock is not held. */
+    void (*prepare)(ucp_st_op_t *op);
+
     /** The operation was paired: set the lane's entry of its `parts`, allocate
      *  what one use needs, and describe it to the peer in `blob`, of
      *  UCP_ST_PROTO_MAX_BLOB bytes; `length_p` is set to the bytes written.
@@ -220,6 +224,9 @@ void ucp_st_lanes_close(ucp_st_worker_h worker);
 /** Call progress() of all open lanes until it returns 0, or a bound is reached:
  *  what was complete before the call has been reaped. The lock is held. */
 void ucp_st_lanes_progress_all(ucp_st_worker_h worker);
+
+/** Call prepare() of all lanes. The lock is not held. */
+void ucp_st_lanes_prepare(ucp_st_op_t *op);
 
 /** Call revoke() of all lanes that hold something for the operation. The lock
  *  is held. */

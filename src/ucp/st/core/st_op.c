@@ -265,6 +265,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     kh_del(ucp_st_ops, table, kh_get(ucp_st_ops, table, op->id));
     --op->worker->stats.freed;
     free(op->trace);
+    free(op->ipc_key);
     free(op);
 }
 
@@ -461,6 +462,7 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
     if (status != UCS_OK) {
         goto err_free;
     }
+    ucp_st_lanes_prepare(op);
     ucp_st_worker_lock(worker);
     op->id = worker->next_op_id++;
     iter   = kh_put(ucp_st_ops, &worker->op_table, op->id, &ret);
@@ -480,6 +482,7 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
 
 err_unlock:
     ucp_st_worker_unlock(worker);
+    free(op->ipc_key);
 err_free:
     free(op);
     return status;

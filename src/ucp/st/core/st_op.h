@@ -20,6 +20,7 @@
 
 #include "core/st_proto.h"
 
+#include <ucs_gstream_ipc.h>
 #include <ucs_gstream_memory.h>
 
 #include <ucs/datastruct/list.h>
@@ -65,6 +66,8 @@ typedef struct ucp_st_op {
     void                *buffer;
     size_t              length;     /* of the buffer */
     ucs_gstream_memory_attr_t memory; /* that it lies in */
+    ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
+                                       NULL */
     ucs_gstream_rect_t  blocks;     /* of the buffer, how the stream copies them
                                        to or from `stage`; the height is that of
                                        a use; width 0: it has no blocks */

@@ -438,6 +438,9 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     if (direct->is_listed) {
         ucs_list_del(&direct->ending);
     }
+    if (direct->is_opening) {
+        ucs_list_del(&direct->opening);
+    }
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
     ucs_gstream_ipc_close(direct->other_ipc);
@@ -503,6 +506,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
     },
     .op     = {
         .reaches       = ucp_st_lane_reaches_host,
+        .prepare       = ucp_st_direct_gpu_ask,
         .offer         = ucp_st_direct_offer,
         .bind          = ucp_st_direct_bind,
         .post          = ucp_st_lane_no_post,

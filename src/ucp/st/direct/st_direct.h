@@ -138,7 +138,8 @@ typedef struct ucp_st_direct_op {
     size_t                stride;    /* from one to the next; read-only */
     ucp_st_direct_segment_t *segment;/* the peer's; read-only */
     uint8_t               *other_buffer; /* the other side's, or NULL: not
-                                        mapped here; read-only */
+                                        mapped here, or not yet (is_opening);
+                                        read-only then */
     uint64_t              other_address; /* ... in its process, if it is
                                         attached to; else 0; read-only */
     ucp_st_direct_gpu_t   *said;     /* what was offered, or NULL; worker's
@@ -151,7 +152,11 @@ typedef struct ucp_st_direct_op {
     double                release_time; /* when the release was asked for;
                                         worker's lock */
     ucs_gstream_ipc_h     other_ipc; /* of `other_buffer`, or NULL; worker's
-                                        lock */
+                                        lock, as the next three */
+    uint64_t              other_offset; /* ... there, bytes */
+    uint8_t               is_opening;/* ... it is being opened: in the device's
+                                        list */
+    ucs_list_link_t       opening;   /* ... there */
     uint8_t               is_device; /* a buffer is in a device; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
@@ -191,6 +196,8 @@ typedef struct ucp_st_direct_dev {
     ucp_st_direct_address_t address;   /* read-only */
     ucs_list_link_t         ending;    /* ucp_st_direct_op_t that peers have
                                           left, or that failed */
+    ucs_list_link_t         opening;   /* ... whose peers' buffers a runtime
+                                          opens */
     ucs_list_link_t         streams;   /* ucp_st_direct_stream_t */
     ucp_st_direct_stream_t  parked;    /* of operations that have no other; the
                                           first one there */
@@ -322,6 +329,10 @@ int ucp_st_direct_attach_probe(uint32_t pid, uint64_t probe, uint64_t uuid);
 ucs_status_t ucp_st_direct_open_other(ucp_st_direct_op_t *direct,
                                       const ucp_st_direct_blob_t *blob);
 
+/** Ask the runtimes what an offer will say, and what copies will need: that
+ *  takes long. Without the worker's lock. */
+void ucp_st_direct_gpu_ask(ucp_st_op_t *op);
+
 /** Fill in what an offer says of devices; 0 if that is nothing. This and the
  *  next two are called with the worker's lock. */
 int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu);
@@ -337,6 +348,11 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
 ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_blob_t *blob,
                                     const ucp_st_direct_gpu_t *other);
+
+/** Look whether the peers' buffers that are being opened are, and fail
+ *  operations whose ones cannot be; non-zero if there are such. Sets
+ *  `is_open_p` if one is open. The worker's lock is held. */
+int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p);
 
 /** Begin a copy between its buffers, its `copy`. UCS_INPROGRESS;
  *  UCS_ERR_CONNECTION_RESET if the peer's process has ended; what

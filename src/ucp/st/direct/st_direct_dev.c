@@ -28,8 +28,8 @@
  * before it sleeps: the peer that needs it has its next piece ready soon. */
 #define UCP_ST_DIRECT_ROUNDS 50
 
-/* When it looks again for the end of a claimed piece, of a device's copy or of
- * another mover, milliseconds */
+/* When it looks again for the end of a claimed piece or a device's copy, for
+ * memory that is being opened, or for another mover, milliseconds */
 #define UCP_ST_DIRECT_AGAIN_MSEC 1
 
 void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
@@ -94,7 +94,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     ucp_st_worker_h worker   = arg;
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     int has_moved            = 0;
-    int is_busy              = 0;
+    int is_busy;
     ucp_st_direct_stream_t *stream;
     char buffer[4096];
     int moves;
@@ -102,6 +102,7 @@ static int ucp_st_direct_dev_serve(void *arg)
     /* What is left in it wakes the thread again */
     (void)!read(dev->pipe[0], buffer, sizeof(buffer));
     ucp_st_worker_lock(worker);
+    is_busy = ucp_st_direct_gpu_look(worker, &has_moved);
     ucs_list_for_each(stream, &dev->streams, list) {
         moves      = ucp_st_direct_stream_relieve(stream);
         has_moved |= (moves > 0);
@@ -219,6 +220,7 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     }
     dev->look_rma = ucp_st_worker_hook_none;
     ucs_list_head_init(&dev->ending);
+    ucs_list_head_init(&dev->opening);
     ucs_list_head_init(&dev->streams);
     status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
                                     worker->uuid);

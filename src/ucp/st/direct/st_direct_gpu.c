@@ -79,16 +79,35 @@ static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
            ucp_st_stage_is_device(&op->memory);
 }
 
+void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
+{
+    int is_near = ucp_st_peer_is_real(op->peer) && op->peer->process.is_near;
+
+    if ((op->length == 0) ||
+        (op->length < op->worker->config.direct_map_min)) {
+        return;
+    }
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
+    if ((op->blocks.width == 0) && ucp_st_stage_is_device(&op->memory)) {
+        op->ipc_key = malloc(sizeof(*op->ipc_key));
+    }
+    if (op->ipc_key != NULL) {
+        ucs_gstream_ipc_get_key(op->buffer, op->length, &op->memory, !is_near,
+                                op->ipc_key);
+    }
+}
+
 int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
 {
-    int is_near = op->peer->process.is_near;
-
     memset(gpu, 0, sizeof(*gpu));
     gpu->address = (uintptr_t)op->data;
     if (ucp_st_direct_gpu_is_mine(op)) {
+        if (op->ipc_key == NULL) {
+            return 0; /* there was no memory */
+        }
         gpu->address = (uintptr_t)op->buffer;
-        ucs_gstream_ipc_get_key(op->buffer, op->msg_length, &op->memory,
-                                !is_near, &gpu->key);
+        gpu->key     = *op->ipc_key;
         ucp_st_direct_gpu_add(gpu, op->memory.type, op->memory.device);
         return 1;
     }
@@ -146,13 +165,12 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                                       is_near));
 }
 
-/* Find the other side's buffer, which the copier reaches */
+/* Find the other side's buffer, which the copier reaches, or have it opened */
 static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
                                            const ucp_st_direct_blob_t *blob,
                                            const ucp_st_direct_gpu_t *other)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    void *address;
     ucs_status_t status;
 
     if (op->peer->process.is_near) {
@@ -163,15 +181,64 @@ static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
         return ucp_st_direct_open_other(direct, blob);
     }
     status = ucs_gstream_ipc_open(&other->key, direct->copier.device,
-                                  &direct->other_ipc, &address);
-    if (status != UCS_OK) {
-        ucs_error("operation %p: process %u's buffer in a device is not "
-                  "reached; with UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' "
-                  "stages such buffers", op, op->peer->process.pid);
-        return status;
+                                  &direct->other_ipc);
+    if (status == UCS_OK) {
+        direct->other_offset = other->key.offset;
+        direct->is_opening   = 1;
+        ucs_list_add_tail(&ucp_st_direct_dev(op->worker)->opening,
+                          &direct->opening);
+        ucp_st_direct_dev_wake(op->worker);
     }
-    direct->other_buffer = address;
-    return UCS_OK;
+    return status;
+}
+
+/* Movers claim nothing before. The stream that has started a use may sleep. */
+static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
+{
+    ucp_st_direct_stream_t *stream = direct->stream;
+
+    (void)pthread_mutex_lock(&stream->lock);
+    direct->other_buffer = UCS_PTR_BYTE_OFFSET(start, direct->other_offset);
+    (void)pthread_mutex_unlock(&stream->lock);
+    ucs_gstream_notify(&stream->record->notify);
+}
+
+/* Why a peer's buffer is not open: a process's memory ends with it */
+static ucs_status_t ucp_st_direct_gpu_why_closed(const ucp_st_op_t *op,
+                                                 ucs_status_t status)
+{
+    if (ucp_st_process_has_ended(&op->peer->process)) {
+        return UCS_ERR_CONNECTION_RESET;
+    }
+    ucs_error("operation %p: process %u's buffer in a device is not reached; "
+              "with UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' stages such "
+              "buffers", op, op->peer->process.pid);
+    return status;
+}
+
+int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
+{
+    ucs_list_link_t *opening = &ucp_st_direct_dev(worker)->opening;
+    ucp_st_direct_op_t *direct, *tmp;
+    ucs_status_t status;
+    void *start;
+
+    ucs_list_for_each_safe(direct, tmp, opening, opening) {
+        status = ucs_gstream_ipc_look(direct->other_ipc, &start);
+        if (status == UCS_INPROGRESS) {
+            continue;
+        }
+        direct->is_opening = 0;
+        ucs_list_del(&direct->opening);
+        if (status == UCS_OK) {
+            *is_open_p = 1;
+            ucp_st_direct_gpu_opened(direct, start);
+            continue;
+        }
+        ucp_st_op_fail(direct->op,
+                       ucp_st_direct_gpu_why_closed(direct->op, status));
+    }
+    return !ucs_list_is_empty(opening);
 }
 
 static int ucp_st_direct_gpu_is_pageable(const void *address)

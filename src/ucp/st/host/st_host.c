@@ -774,6 +774,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
     },
     .op     = {
         .reaches       = ucp_st_host_gpu_reaches,
+        .prepare       = ucp_st_lane_no_op,
         .offer         = ucp_st_host_offer,
         .bind          = ucp_st_host_bind,
         .post          = ucp_st_lane_no_post,

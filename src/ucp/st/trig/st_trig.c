@@ -500,6 +500,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
     },
     .op     = {
         .reaches       = ucp_st_trig_reaches,
+        .prepare       = ucp_st_lane_no_op,
         .offer         = ucp_st_trig_offer,
         .bind          = ucp_st_trig_bind,
         .post          = ucp_st_trig_post,
