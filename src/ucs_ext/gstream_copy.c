@@ -289,9 +289,9 @@ ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr)
 }
 
 /* In a thread of its own. Behind the store the copy may be gone. */
-static void *gstream_copy_thread(void *arg)
+static void gstream_copy_thread(void *arg)
 {
-    ucs_gstream_copy_t *copy = arg;
+    ucs_gstream_copy_t *copy       = arg;
     ucs_gstream_memory_attr_t attr = {
         .type   = copy->params.type,
         .device = copy->params.device
@@ -302,13 +302,11 @@ static void *gstream_copy_thread(void *arg)
                                         copy->params.src, copy->params.length);
     __atomic_store_n(&copy->status, status, __ATOMIC_RELEASE);
     (void)__atomic_fetch_sub(&gstream_copy.num_threads, 1, __ATOMIC_RELAXED);
-    return NULL;
 }
 
 static ucs_status_t gstream_copy_start_thread(ucs_gstream_copy_t *copy)
 {
     ucs_status_t status;
-    pthread_t thread;
 
     if (__atomic_fetch_add(&gstream_copy.num_threads, 1, __ATOMIC_RELAXED) >=
         GSTREAM_COPY_MAX_THREADS) {
@@ -316,12 +314,11 @@ static ucs_status_t gstream_copy_start_thread(ucs_gstream_copy_t *copy)
         goto err;
     }
     copy->number = 1;
-    status       = gstream_thread_start(&thread, "copies of memory", NULL,
-                                        gstream_copy_thread, copy);
+    status       = gstream_thread_start_alone("copies of memory",
+                                              gstream_copy_thread, copy);
     if (status != UCS_OK) {
         goto err;
     }
-    (void)pthread_detach(thread);
     return UCS_INPROGRESS;
 
 err:

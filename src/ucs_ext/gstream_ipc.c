@@ -348,7 +348,7 @@ static ucs_gstream_ipc_h gstream_ipc_unlist(void)
 }
 
 /* Closes all that has no users, without the lock */
-static void *gstream_ipc_closer(void *arg)
+static void gstream_ipc_closer(void *arg)
 {
     const gstream_gpu_t *gpu;
     ucs_gstream_ipc_h ipc;
@@ -370,22 +370,17 @@ static void *gstream_ipc_closer(void *arg)
     }
     gstream_ipc.has_closer = 0;
     pthread_mutex_unlock(&gstream_ipc.lock);
-    return NULL;
 }
 
 /* Has a thread run, if it does not. The lock is held. */
-static ucs_status_t gstream_ipc_run(int *is_there, void *(*func)(void *arg))
+static ucs_status_t gstream_ipc_run(int *is_there, void (*func)(void *arg))
 {
     ucs_status_t status = UCS_OK;
-    pthread_t thread;
 
     if (!*is_there) {
-        status = gstream_thread_start(&thread, "memory of other processes",
-                                      NULL, func, NULL);
-    }
-    if (!*is_there && (status == UCS_OK)) {
-        *is_there = 1;
-        (void)pthread_detach(thread);
+        status    = gstream_thread_start_alone("memory of other processes",
+                                               func, NULL);
+        *is_there = (status == UCS_OK);
     }
     return status;
 }
@@ -421,7 +416,7 @@ static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
 }
 
 /* Opens all that is to be. What is in progress stays in the list. */
-static void *gstream_ipc_opener(void *arg)
+static void gstream_ipc_opener(void *arg)
 {
     ucs_gstream_ipc_h ipc;
     ucs_status_t status;
@@ -447,7 +442,6 @@ static void *gstream_ipc_opener(void *arg)
     }
     gstream_ipc.has_opener = 0;
     pthread_mutex_unlock(&gstream_ipc.lock);
-    return NULL;
 }
 
 ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,

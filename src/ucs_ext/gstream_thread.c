@@ -15,7 +15,32 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long an exit waits for threads that nobody joins, seconds */
+#define GSTREAM_THREAD_EXIT 1
+
+
+/* A thread that nobody joins */
+typedef struct gstream_thread_alone {
+    void (*func)(void *arg);
+    void *arg;
+} gstream_thread_alone_t;
+
+
+/* Those threads. All of it under the lock, but for what is atomic. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t  ended;
+    unsigned        count;
+    pid_t           pid;   /* Of the process that they are in; atomic */
+} gstream_thread = {
+    .lock  = PTHREAD_MUTEX_INITIALIZER,
+    .ended = PTHREAD_COND_INITIALIZER
+};
 
 
 /* Has a thread run on these processors. An error of the system's. */
@@ -84,4 +109,75 @@ ucs_status_t gstream_thread_start(pthread_t *thread, const char *name,
     }
     ucs_error("%s: cannot start a thread: %s", name, strerror(ret));
     return UCS_ERR_NO_RESOURCE;
+}
+
+/* The runtimes' own handlers, of libraries that were there before, come later:
+ * a thread that is in a runtime then may use what they take away. To join the
+ * threads could be to wait for ever, as a runtime may wait for a stream of the
+ * application in such a call. So this is for a time only; behind it a thread is
+ * where any thread of the application may be at an exit. A child has none of
+ * them. */
+static void gstream_thread_exit(void)
+{
+    struct timespec end;
+    int ret = 0;
+
+    if (__atomic_load_n(&gstream_thread.pid, __ATOMIC_RELAXED) != getpid()) {
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += GSTREAM_THREAD_EXIT;
+    pthread_mutex_lock(&gstream_thread.lock);
+    while ((gstream_thread.count > 0) && (ret == 0)) {
+        ret = pthread_cond_timedwait(&gstream_thread.ended,
+                                     &gstream_thread.lock, &end);
+    }
+    pthread_mutex_unlock(&gstream_thread.lock);
+}
+
+static void gstream_thread_end(void)
+{
+    pthread_mutex_lock(&gstream_thread.lock);
+    --gstream_thread.count;
+    pthread_cond_signal(&gstream_thread.ended);
+    pthread_mutex_unlock(&gstream_thread.lock);
+}
+
+static void *gstream_thread_alone(void *arg)
+{
+    gstream_thread_alone_t alone = *(gstream_thread_alone_t*)arg;
+
+    free(arg);
+    alone.func(alone.arg);
+    gstream_thread_end();
+    return NULL;
+}
+
+ucs_status_t gstream_thread_start_alone(const char *name, void (*func)(void*),
+                                        void *arg)
+{
+    gstream_thread_alone_t *alone = malloc(sizeof(*alone));
+    ucs_status_t status;
+    pthread_t thread;
+
+    if (alone == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *alone = (gstream_thread_alone_t){func, arg};
+    pthread_mutex_lock(&gstream_thread.lock);
+    if (gstream_thread.pid == 0) {
+        __atomic_store_n(&gstream_thread.pid, getpid(), __ATOMIC_RELAXED);
+        (void)atexit(gstream_thread_exit);
+    }
+    ++gstream_thread.count;
+    pthread_mutex_unlock(&gstream_thread.lock);
+    status = gstream_thread_start(&thread, name, NULL, gstream_thread_alone,
+                                  alone);
+    if (status != UCS_OK) {
+        free(alone);
+        gstream_thread_end();
+        return status;
+    }
+    (void)pthread_detach(thread);
+    return UCS_OK;
 }

@@ -23,4 +23,11 @@ ucs_status_t gstream_thread_start(pthread_t *thread, const char *name,
                                   const ucs_gstream_cpus_t *cpus,
                                   void *(*func)(void *), void *arg);
 
+/**
+ * Start a thread that nobody joins, for calls of runtimes that may block. The
+ * process's exit gives such threads a second to end. As gstream_thread_start().
+ */
+ucs_status_t gstream_thread_start_alone(const char *name, void (*func)(void*),
+                                        void *arg);
+
 #endif
