@@ -32,7 +32,8 @@ gpu-check/contrib/gpu-check.sh.
                  streams of HIP over it, too
     --quick      a few of each kind, to see whether the pack works
     --jobs N     so many processes at a time (default: one a processor, at most
-                 8); on a GPU without CUDA's MPS few are faster than many
+                 4 on a GPU, else 8). Processes take turns on a GPU, and it has
+                 room for few that have many hardware queues
     --limit N    ends a test after N seconds (default: 900)
     --for N      starts no test after N seconds: what is left counts as skipped
     --out DIR    for results.json, results.md and logs (gpu-check-results)
@@ -49,8 +50,7 @@ standin=
 quick=no
 limit=900
 out=$PWD/gpu-check-results
-places=$(nproc)
-[ "$places" -le 8 ] || places=8
+places=
 while [ $# -gt 0 ]; do
     case $1 in
     --pack|--run)
@@ -84,6 +84,11 @@ while [ $# -gt 0 ]; do
     shift
 done
 [ -n "$action" ] || { usage >&2; exit 2; }
+if [ -z "$places" ]; then
+    places=$(nproc)
+    most=$([ -n "$standin" ] && echo 8 || echo 4)
+    [ "$places" -le "$most" ] || places=$most
+fi
 
 
 # --- The pack
@@ -283,6 +288,8 @@ use_pack()
     export OPAL_PKGDATADIR=$ST_TOP/mpi/share OPAL_SYSCONFDIR=$ST_TOP/mpi/etc
     export PMIX_INSTALL_PREFIX=$ST_TOP/mpi
     export PMIX_MCA_mca_base_component_path=$ST_TOP/mpi/pmix
+    # Parts that the machine's own PMIx has are found, too
+    export PMIX_MCA_mca_base_component_show_load_errors=0
     export PMIX_MCA_pcompress_base_silence_warning=1
     # All ranks are here: what would reach other nodes is asked for, never used
     export OMPI_MCA_plm_rsh_agent=bash

@@ -55,17 +55,23 @@ void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda)
     return func;
 }
 
-/* CUDA's driver allocates in the current context */
-static void gpu_set_context(const gpu_t *gpu)
+void gpu_set_device(const gpu_t *gpu, int device)
 {
+    int (*init)(unsigned flags);
+    int (*set_hip)(int device);
     int (*retain)(void **context, int device);
     int (*set)(void *context);
     void *context;
 
-    if (!gpu->is_hip) {
+    if (gpu->is_hip) {
+        *(void**)&set_hip = gpu_func(gpu, "hipSetDevice", NULL);
+        CU_ASSERT_EQUAL(set_hip(device), 0);
+    } else {
+        *(void**)&init   = gpu_func(gpu, NULL, "cuInit");
         *(void**)&retain = gpu_func(gpu, NULL, "cuDevicePrimaryCtxRetain");
         *(void**)&set    = gpu_func(gpu, NULL, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL(retain(&context, 0), 0);
+        CU_ASSERT_EQUAL(init(0), 0);
+        CU_ASSERT_EQUAL(retain(&context, device), 0);
         CU_ASSERT_EQUAL(set(context), 0);
     }
 }
@@ -75,7 +81,7 @@ uint8_t *gpu_alloc(const gpu_t *gpu, size_t length)
     uint8_t *memory = NULL;
     int (*get)(uint8_t **address, size_t size);
 
-    gpu_set_context(gpu);
+    gpu_set_device(gpu, 0);
     *(void**)&get = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
     CU_ASSERT_EQUAL_FATAL(get(&memory, length), 0);
     return memory;
@@ -86,7 +92,7 @@ uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length)
     int (*get)(uint8_t **address, size_t size, unsigned flags);
     uint8_t *memory = NULL;
 
-    gpu_set_context(gpu);
+    gpu_set_device(gpu, 0);
     *(void**)&get = gpu_func(gpu, "hipMallocManaged", "cuMemAllocManaged");
     CU_ASSERT_EQUAL_FATAL(get(&memory, length, 1), 0);
     return memory;

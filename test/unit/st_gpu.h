@@ -33,6 +33,10 @@ int gpu_load(gpu_t *gpu);
 /** A call of the runtime, by its HIP name or by CUDA's; asserts. */
 void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda);
 
+/** Make a device the caller's current one, or the primary context of CUDA's;
+ *  asserts. */
+void gpu_set_device(const gpu_t *gpu, int device);
+
 /** Get memory in device 0, for which CUDA's context is made current, or managed
  *  memory; asserts. And give it back. */
 uint8_t *gpu_alloc(const gpu_t *gpu, size_t length);

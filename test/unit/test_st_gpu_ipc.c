@@ -75,36 +75,6 @@ static task_t task;
 static gpu_t gpu; /* its runtime alone */
 static uint8_t host_bytes[LENGTH];
 
-static void *func(const char *hip, const char *cuda)
-{
-    void *found = dlsym(gpu.runtime, task.is_hip ? hip : cuda);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(found);
-    return found;
-}
-
-/* Make a device the caller's current one */
-static void set_device(int device)
-{
-    int (*init)(unsigned flags);
-    int (*set_hip)(int device);
-    int (*retain)(void **context, int device);
-    int (*set)(void *context);
-    void *context;
-
-    if (task.is_hip) {
-        *(void**)&set_hip = func("hipSetDevice", NULL);
-        CU_ASSERT_EQUAL(set_hip(device), 0);
-    } else {
-        *(void**)&init   = func(NULL, "cuInit");
-        *(void**)&retain = func(NULL, "cuDevicePrimaryCtxRetain");
-        *(void**)&set    = func(NULL, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL(init(0), 0);
-        CU_ASSERT_EQUAL(retain(&context, device), 0);
-        CU_ASSERT_EQUAL(set(context), 0);
-    }
-}
-
 static void place_get(place_t *place, int where)
 {
     int (*get)(uint8_t **address, size_t size);
@@ -116,25 +86,22 @@ static void place_get(place_t *place, int where)
         CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(LENGTH + SKIP,
                                                (void**)&place->start), UCS_OK);
     } else {
-        *(void**)&get = func("hipMalloc", "cuMemAlloc_v2");
-        set_device(where);
+        *(void**)&get = gpu_func(&gpu, "hipMalloc", "cuMemAlloc_v2");
+        gpu_set_device(&gpu, where);
         CU_ASSERT_EQUAL_FATAL(get(&place->start, LENGTH + SKIP), 0);
-        set_device(0);
+        gpu_set_device(&gpu, 0);
     }
     place->buffer = place->start + SKIP;
 }
 
 static void place_put(place_t *place)
 {
-    int (*put)(uint8_t *address);
-
     if (place->place == ON_HOST) {
         free(place->start);
     } else if (place->place == ON_SHARED) {
         CU_ASSERT_EQUAL(ucp_st_mem_free(place->start), UCS_OK);
     } else {
-        *(void**)&put = func("hipFree", "cuMemFree_v2");
-        CU_ASSERT_EQUAL(put(place->start), 0);
+        gpu_free(&gpu, place->start);
     }
 }
 
@@ -621,7 +588,7 @@ static void run_process(void)
     gpu.is_hip = task.is_hip;
     CU_ASSERT_TRUE_FATAL(gpu_load(&gpu));
     (void)atexit(check_closed);
-    set_device(0);
+    gpu_set_device(&gpu, 0);
     if (task.mode == MODE_FAILS) {
         run_fails();
         return;
