@@ -460,9 +460,6 @@ int standin_enter_stream(void *handle, standin_stream_t **stream_p);
 standin_cmd_t *standin_cmd_new(standin_stream_t *stream, int type,
                                size_t size);
 
-/* Whether a command takes room in a queue; host functions do not. */
-int standin_cmd_takes_room(const standin_cmd_t *cmd);
-
 /* Wait while kernels or copies wait for room in a stream of a device. */
 void standin_wait_launches(int device);
 

@@ -411,7 +411,7 @@ void *standin_queue_main(void *arg)
             standin_stream_wake();
         }
         cmd->stream->done = cmd->seq;
-        queue->length    -= (unsigned)standin_cmd_takes_room(cmd);
+        --queue->length;
         pthread_cond_broadcast(&standin_done);
         if ((standin_set.delay_us == 0) || (standin_random(queue, 2) == 0)) {
             standin_queue_post(queue);

@@ -299,12 +299,6 @@ static int standin_has_room(const standin_queue_t *queue)
            standin_devices[queue->device].error;
 }
 
-int standin_cmd_takes_room(const standin_cmd_t *cmd)
-{
-    return (cmd->type != STANDIN_CMD_HOST) &&
-           (cmd->type != STANDIN_CMD_CALLBACK);
-}
-
 void standin_wait_launches(int device)
 {
     while (standin_devices[device].blocked > 0) {
@@ -342,10 +336,8 @@ static int standin_push(standin_cmd_t *cmd)
         standin_cmd_free(cmd);
         return STANDIN_ERR_NO_MEMORY;
     }
-    if (standin_cmd_takes_room(cmd)) {
-        standin_wait_room(cmd);
-        ++queue->length;
-    }
+    standin_wait_room(cmd);
+    ++queue->length;
     cmd->seq = ++cmd->stream->enqueued;
     if (queue->tail == NULL) {
         queue->head = cmd;
