@@ -31,7 +31,8 @@
  *   next kernel does where it begins.
  *
  * That holds for what the runtimes say of streams and events of one device, and
- * of several that reach each other. It never ran on a GPU.
+ * of several that reach each other. On a GPU only an older form of it ran, in
+ * which the thread waited for its copies.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
