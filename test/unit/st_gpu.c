@@ -121,8 +121,9 @@ void gpu_run(int is_hip, const char *lane, gpu_body_t body)
     st_lane = st_env_set("ST_LANE", lane);
     lanes   = st_env_set("UCX_ST_LANES", lane);
     errors  = st_env_set("UCX_MM_ERROR_HANDLING", "y");
-    tls     = st_env_set("UCX_TLS", (lane != NULL) ? "posix,self" :
-                                                     "posix,self,cxi_trig");
+    tls     = st_env_set("UCX_TLS", ((lane != NULL) && strcmp(lane, "trig")) ?
+                                            "posix,self" :
+                                            "posix,self,cxi_trig");
     if (gpu_load(&gpu) && st_pair_init(&gpu.pair)) {
         gpu.side = gpu.pair.side;
         body(&gpu);

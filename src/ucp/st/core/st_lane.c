@@ -40,6 +40,16 @@ ucs_status_t ucp_st_lane_no_post(ucp_st_op_t *op, uint64_t use)
     return UCS_OK;
 }
 
+size_t ucp_st_lane_no_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
+                            ucs_gstream_word_t *pages)
+{
+    return 0;
+}
+
+void ucp_st_lane_no_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+}
+
 size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
 {
     return 0;
@@ -255,6 +265,18 @@ void ucp_st_lanes_cancel(ucp_st_worker_h worker)
 
     for (i = 0; i < worker->num_lanes; ++i) {
         worker->lanes[i]->worker.cancel(worker);
+    }
+}
+
+void ucp_st_lanes_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+    unsigned i;
+
+    if (ucs_gstream_type_caps(type) & UCS_GSTREAM_CAP_CHEAP) {
+        return;
+    }
+    for (i = 0; i < worker->num_lanes; ++i) {
+        worker->lanes[i]->worker.meet(worker, type);
     }
 }
 

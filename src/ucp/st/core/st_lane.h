@@ -50,6 +50,10 @@ typedef struct ucp_st_lane_worker_ops {
      *  ends without effect. */
     void (*cancel)(ucp_st_worker_h worker);
 
+    /** Streams of this type will be used: ask their runtime what serves()
+     *  needs, which may take long. The worker's lock is not held. */
+    void (*meet)(ucp_st_worker_h worker, ucs_gstream_type_t type);
+
     /** Non-zero if streams of this type start messages on the lane, and wait
      *  for them, with no thread of the host on the way. */
     int (*serves)(ucp_st_worker_h worker, ucs_gstream_type_t type);
@@ -107,6 +111,12 @@ typedef struct ucp_st_lane_op_ops {
     /** Post use number `use`, and those before it. UCS_OK also if they can only
      *  be posted later. */
     ucs_status_t (*post)(ucp_st_op_t *op, uint64_t use);
+
+    /** Write the pages of registers that starts on streams of this type may
+     *  store to, at most UCP_ST_LANE_MAX_CMDS, unless it has done so before;
+     *  returns how many. They are looked for without the lock. */
+    size_t (*pages)(ucp_st_op_t *op, ucs_gstream_type_t type,
+                    ucs_gstream_word_t *pages);
 
     /** Write stream commands that start use number `use` on a queue; returns
      *  how many, at most UCP_ST_LANE_MAX_CMDS. */
@@ -177,6 +187,13 @@ typedef struct ucp_st_lane_ops {
 /** Functions that do nothing, for entries of lanes. */
 ucs_status_t ucp_st_lane_no_post(ucp_st_op_t *op, uint64_t use);
 size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
+
+/** pages() of a lane that has no registers. */
+size_t ucp_st_lane_no_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
+                            ucs_gstream_word_t *pages);
+
+/** meet() of a lane that asks nothing. */
+void ucp_st_lane_no_meet(ucp_st_worker_h worker, ucs_gstream_type_t type);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
 int ucp_st_lane_no_reaching(const ucp_st_op_t *op);
@@ -224,6 +241,10 @@ void ucp_st_lanes_close(ucp_st_worker_h worker);
 /** Call progress() of all open lanes until it returns 0, or a bound is reached:
  *  what was complete before the call has been reaped. The lock is held. */
 void ucp_st_lanes_progress_all(ucp_st_worker_h worker);
+
+/** Call meet() of all lanes for streams that do not run functions of lanes
+ *  themselves. The lock is not held. */
+void ucp_st_lanes_meet(ucp_st_worker_h worker, ucs_gstream_type_t type);
 
 /** Call prepare() of all lanes. The lock is not held. */
 void ucp_st_lanes_prepare(ucp_st_op_t *op);

@@ -130,6 +130,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     ucp_st_for_each_component(component) {
         component->queue.init(queue);
     }
+    ucp_st_lanes_meet(worker, ucs_gstream_type(queue->stream));
     ucp_st_worker_lock(worker);
     for (i = 0; i < worker->num_lanes; ++i) {
         worker->lanes[i]->queue.init(queue);
@@ -603,6 +604,33 @@ static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
     return status;
 }
 
+/* Have the stream's runtime take what the starts are to store to: that may be
+ * registered first, which takes long or waits for other calls. The lock is
+ * held, and released meanwhile. */
+static void ucp_st_start_reach(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                               size_t count)
+{
+    ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
+    size_t num_pages        = 0;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if ((ops[i] != NULL) && (ops[i]->state == UCP_ST_OP_MATCHED) &&
+            (ops[i]->lane != NULL)) {
+            num_pages += ops[i]->lane->op.pages(ops[i], type,
+                                                &queue->words[num_pages]);
+        }
+    }
+    if (num_pages == 0) {
+        return;
+    }
+    ucp_st_worker_unlock(queue->worker);
+    for (i = 0; i < num_pages; ++i) {
+        (void)ucs_gstream_reaches(queue->stream, queue->words[i].address);
+    }
+    ucp_st_worker_lock(queue->worker);
+}
+
 /* All or nothing */
 static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
                                           const ucp_st_op_h *ops, size_t count)
@@ -614,6 +642,9 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
         return UCS_OK;
     }
     ucp_st_worker_lock(queue->worker);
+    if (queue->calls != NULL) {
+        ucp_st_start_reach(queue, ops, count);
+    }
     status = ucp_st_queue_status(queue);
     if (status == UCS_OK) {
         status = ucp_st_enqueue_commit(queue, ops, count, 1);

@@ -263,6 +263,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
+    unsigned type;
 
     status = ucp_st_fork_enter();
     if (status != UCS_OK) {
@@ -305,6 +306,9 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
         goto err_lanes;
     }
     ucp_st_stats_add_worker(worker);
+    ucs_for_each_bit(type, worker->stream_types) {
+        ucp_st_lanes_meet(worker, (ucs_gstream_type_t)type);
+    }
     *worker_p = worker;
     return UCS_OK;
 

@@ -492,6 +492,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .progress       = ucp_st_direct_dev_progress,
         .poll           = ucp_st_direct_dev_poll,
         .cancel         = ucp_st_worker_hook_none,
+        .meet           = ucp_st_lane_no_meet,
         .serves         = ucp_st_direct_dev_serves,
         .query          = ucp_st_direct_dev_query
     },
@@ -510,6 +511,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .offer         = ucp_st_direct_offer,
         .bind          = ucp_st_direct_bind,
         .post          = ucp_st_lane_no_post,
+        .pages         = ucp_st_lane_no_pages,
         .start         = ucp_st_direct_start_cmds,
         .wait_words    = ucp_st_direct_wait_words,
         .land          = ucp_st_lane_no_land,

@@ -760,6 +760,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .progress       = ucp_st_host_progress,
         .poll           = ucp_st_worker_hook_none,
         .cancel         = ucp_st_worker_hook_none,
+        .meet           = ucp_st_lane_no_meet,
         .serves         = ucp_st_host_serves,
         .query          = ucp_st_host_query
     },
@@ -778,6 +779,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .offer         = ucp_st_host_offer,
         .bind          = ucp_st_host_bind,
         .post          = ucp_st_lane_no_post,
+        .pages         = ucp_st_lane_no_pages,
         .start         = ucp_st_host_start_cmds,
         .wait_words    = ucp_st_host_wait_words,
         .land          = ucp_st_lane_no_land,

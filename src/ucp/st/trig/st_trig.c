@@ -396,6 +396,22 @@ static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
     return 1;
 }
 
+static size_t ucp_st_trig_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
+                                ucs_gstream_word_t *pages)
+{
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    size_t count           = 0;
+    unsigned i;
+
+    for (i = 0; (i < trig->num_parts) && !(trig->asked & UCS_BIT(type)); ++i) {
+        if (trig->parts[i].doorbell != NULL) {
+            pages[count++].address = trig->parts[i].doorbell;
+        }
+    }
+    trig->asked |= UCS_BIT(type);
+    return count;
+}
+
 static size_t ucp_st_trig_start(ucp_st_op_t *op, ucp_st_queue_h queue,
                                 uint64_t use, ucs_gstream_cmd_t *cmds)
 {
@@ -486,6 +502,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .progress       = ucp_st_trig_dev_progress,
         .poll           = ucp_st_worker_hook_none,
         .cancel         = ucp_st_trig_dev_cancel,
+        .meet           = ucp_st_trig_dev_meet,
         .serves         = ucp_st_trig_dev_serves,
         .query          = ucp_st_trig_dev_query
     },
@@ -504,6 +521,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .offer         = ucp_st_trig_offer,
         .bind          = ucp_st_trig_bind,
         .post          = ucp_st_trig_post,
+        .pages         = ucp_st_trig_pages,
         .start         = ucp_st_trig_start,
         .wait_words    = ucp_st_trig_wait_words,
         .land          = ucp_st_trig_land,

@@ -108,6 +108,7 @@ typedef struct ucp_st_trig_op {
     uint8_t            disposed;  /* what was armed has been fired */
     uint8_t            is_draining;
     uint8_t            is_canceling; /* disposed of by that, if it succeeds */
+    uint8_t            asked;    /* types of streams that were told of pages */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
     ucs_list_link_t    late_list; /* in the lane's late */

@@ -378,17 +378,31 @@ void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
     __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether streams of the type store to the NIC's trigger pages, as a counter
- * that is made for this tells. It is kept: one that was given back may have to
- * be waited for by whoever takes it next. */
-static int ucp_st_trig_dev_probe(ucp_st_trig_dev_t *dev,
-                                 ucs_gstream_type_t type)
+/* A trigger page of the NIC, of a counter that is made for this; or NULL. It is
+ * kept: one that was given back may have to be waited for by whoever takes it
+ * next. */
+static volatile uint64_t *ucp_st_trig_dev_page(ucp_st_trig_dev_t *dev)
 {
     if ((dev->probe == NULL) &&
         (uct_trig_cntr_create(dev->rails[0].iface, &dev->probe) != UCS_OK)) {
-        return 0;
+        return NULL;
     }
-    return ucs_gstream_type_reaches(type, uct_trig_cntr_doorbell(dev->probe));
+    return uct_trig_cntr_doorbell(dev->probe);
+}
+
+void ucp_st_trig_dev_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+{
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    volatile uint64_t *page;
+
+    ucp_st_worker_lock(worker);
+    page = ucp_st_trig_dev_page(dev);
+    ucp_st_worker_unlock(worker);
+    if ((page != NULL) && ucs_gstream_type_reaches(type, page)) {
+        ucp_st_worker_lock(worker);
+        dev->serves |= UCS_BIT(type);
+        ucp_st_worker_unlock(worker);
+    }
 }
 
 int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
@@ -398,7 +412,9 @@ int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
     if (ucs_gstream_type_caps(type) & UCS_GSTREAM_CAP_CHEAP) {
         return 1; /* it calls the provider where there are no such pages */
     }
-    if (!(dev->serves & UCS_BIT(type)) && ucp_st_trig_dev_probe(dev, type)) {
+    /* Mostly it has been asked for, see meet(): this is a look */
+    if (!(dev->serves & UCS_BIT(type)) &&
+        ucs_gstream_type_reaches(type, ucp_st_trig_dev_page(dev))) {
         dev->serves |= UCS_BIT(type);
     }
     return !!(dev->serves & UCS_BIT(type));
