@@ -124,8 +124,8 @@ works_without_cxiemu()
         status=1
         return
     fi
-    if nm "$dir/src/uct/cxi_trig/.libs/libuct_cxitrig.so" | grep -q ' cxiemu_'
-    then
+    out=$(nm "$dir/src/uct/cxi_trig/.libs/libuct_cxitrig.so")
+    if grep -q ' cxiemu_' <<<"$out"; then
         echo "without-cxiemu: the library has the card all the same"
         status=1
     fi

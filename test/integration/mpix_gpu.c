@@ -105,9 +105,11 @@ void mpix_check_refused(int code, int class, const char *more)
 
     MPI_Error_string(code, text, &length);
     MPIX_IS(class, code);
+#ifndef MPICH_VERSION /* It has strings of its own */
     MPIX_CHECK(strstr(text, "in memory of") || strstr(text, "in memory that"),
                "\"%s\"", text);
     MPIX_CHECK(strstr(text, more) != NULL, "\"%s\"", text);
+#endif
 }
 
 int mpix_gpu_main(const mpix_test_case_t *cases, const char *name, int argc,

@@ -31,7 +31,8 @@ test_listed()
     out=$("$ST_RUN" ucx_info -d) || fail "ucx_info fails"
     grep -A 1 'Transport: cxi_trig' <<<"$out" | grep -q "Device: $ST_DEVICE\$" ||
         fail "ucx_info does not list cxi_trig on $ST_DEVICE"
-    ! ucx_info -d | grep -q cxi_trig ||
+    out=$(ucx_info -d)
+    ! grep -q cxi_trig <<<"$out" ||
         fail "ucx_info lists cxi_trig without ucx-st-run"
 }
 
