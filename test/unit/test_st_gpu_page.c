@@ -8,6 +8,7 @@
 #include "st_cunit.h"
 #include "st_gpu.h"
 #include "st_stream.h"
+#include "st_window.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -95,5 +96,30 @@ static void run_page(gpu_t *gpu)
 
 ST_CASE_CALL(page_hip, gpu_run(1, "trig", run_page))
 ST_CASE_CALL(page_cuda, gpu_run(0, "trig", run_page))
+
+/* A queue's one-sided operations have a page of their own */
+static void run_put(gpu_t *gpu)
+{
+    st_window_t windows[2];
+    uint64_t k;
+
+    st_windows_init(&gpu->pair, windows, LENGTH, 0);
+    num_pages = num_locked = 0;
+    worker    = gpu->side[ST_A].worker;
+    for (k = 0; k < 3; ++k) {
+        st_fill(windows[ST_A].memory, LENGTH, k);
+        st_put(&windows[ST_A], 0, LENGTH, 0);
+        st_quiet(&windows[ST_A]);
+        st_sync(&gpu->side[ST_A]);
+        CU_ASSERT_TRUE(st_check(windows[ST_B].memory, LENGTH, k));
+    }
+    worker = NULL;
+    CU_ASSERT_EQUAL(num_pages, 1);
+    CU_ASSERT_EQUAL(num_locked, 0);
+    st_windows_cleanup(windows);
+}
+
+ST_CASE_CALL(put_hip, gpu_run(1, "trig", run_put))
+ST_CASE_CALL(put_cuda, gpu_run(0, "trig", run_put))
 
 ST_SUITE("st_gpu_page")

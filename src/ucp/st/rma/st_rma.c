@@ -460,6 +460,12 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
     if (status == UCS_OK) {
         status = ucp_st_rma_check(params, &rma);
     }
+    if ((status == UCS_OK) && (rma.length > 0)) {
+        status = rma.rkey->lane->prepare(queue);
+    }
+    if ((status == UCS_OK) && (signal != NULL)) {
+        status = rma.signal->lane->prepare(queue);
+    }
     if (status != UCS_OK) {
         return status;
     }

@@ -195,6 +195,11 @@ typedef struct ucp_st_rma_lane_ops {
     /** Undo that. */
     void (*release)(ucp_st_rkey_t *rkey);
 
+    /** An operation of the queue will be made: get ready what all of them need,
+     *  and ask the stream's runtime for it, which may take long. The lock is
+     *  not held. */
+    ucs_status_t (*prepare)(ucp_st_queue_h queue);
+
     /** Make the stream command of an operation, which holds its memory and keys
      *  (ucp_st_rma_drop()) and comes behind all that its flow has. Nothing is
      *  left on error. */
@@ -288,6 +293,9 @@ ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
 
 /** release() of lanes whose part of a key holds nothing. */
 void ucp_st_rma_release_none(ucp_st_rkey_t *rkey);
+
+/** prepare() of a lane that needs nothing. */
+ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue);
 
 /** An operation has ended: let quiets pass. In any thread; the queue may be
  *  gone afterwards. */

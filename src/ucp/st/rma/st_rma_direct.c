@@ -137,6 +137,7 @@ const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops = {
     .pack       = ucp_st_rma_direct_pack,
     .unpack     = ucp_st_rma_direct_unpack,
     .release    = ucp_st_rma_direct_release,
+    .prepare    = ucp_st_rma_prepare_none,
     .start      = ucp_st_rma_direct_start,
     .undo       = ucp_st_rma_direct_undo,
     .wait       = ucp_st_rma_wait_word

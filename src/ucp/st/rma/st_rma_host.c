@@ -670,6 +670,7 @@ const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops = {
     .pack       = ucp_st_rma_host_pack,
     .unpack     = ucp_st_rma_host_unpack,
     .release    = ucp_st_rma_release_none,
+    .prepare    = ucp_st_rma_prepare_none,
     .start      = ucp_st_rma_host_start,
     .undo       = ucp_st_rma_host_undo,
     .wait       = ucp_st_rma_wait_word

@@ -365,6 +365,11 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
     return UCS_OK;
 }
 
+ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue)
+{
+    return UCS_OK;
+}
+
 void ucp_st_rma_release_none(ucp_st_rkey_t *rkey)
 {
 }

@@ -673,6 +673,24 @@ static void ucp_st_rma_trig_start_call(void *arg)
     ucp_st_rma_trig_start_func(trig);
 }
 
+/* The queue's caller alone sets `trig` */
+static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
+{
+    ucp_st_queue_rma_t *self = ucp_st_queue_rma(queue);
+    ucs_status_t status;
+
+    if (self->trig != NULL) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_rma_trig_create(queue);
+    ucp_st_worker_unlock(queue->worker);
+    if ((status == UCS_OK) && (queue->calls != NULL)) {
+        (void)ucs_gstream_reaches(queue->stream, self->trig->doorbell);
+    }
+    return status;
+}
+
 static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
                                           ucp_st_rma_flow_t *flow,
                                           ucs_gstream_cmd_t *cmd)
@@ -681,17 +699,9 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     size_t put_max           = ucp_st_trig_rma_put_max(rma->peer);
     size_t writes            = (rma->length / put_max) +
                                ((rma->length % put_max) != 0);
-    ucp_st_rma_trig_t *trig;
+    ucp_st_rma_trig_t *trig  = self->trig;
     ucp_st_rma_trig_op_t *op;
-    ucs_status_t status;
 
-    if (self->trig == NULL) {
-        status = ucp_st_rma_trig_create(rma->queue);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    trig = self->trig;
     if (((trig->counted + writes + 1) >= trig->rail->attr.max_count) ||
         ((trig->base > 0) &&
          ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->base))) {
@@ -777,6 +787,7 @@ const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops = {
     .pack            = ucp_st_rma_trig_pack,
     .unpack          = ucp_st_rma_trig_unpack,
     .release         = ucp_st_rma_release_none,
+    .prepare         = ucp_st_rma_trig_prepare,
     .start           = ucp_st_rma_trig_start,
     .undo            = ucp_st_rma_trig_undo,
     .wait            = ucp_st_rma_trig_wait
