@@ -92,7 +92,7 @@ static void *uct_cxi_trig_cntr_page(struct fid_cntr *cntr)
 /* The pages that the register is in, which no other counter's is in */
 static void *uct_cxi_trig_cntr_page_start(void *address)
 {
-    return (void*)ucs_align_down((uintptr_t)address, ucs_get_page_size());
+    return (void*)((uintptr_t)address & ~(ucs_get_page_size() - 1));
 }
 
 /* To ask for a page makes one where none was */

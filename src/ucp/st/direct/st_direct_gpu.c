@@ -265,7 +265,7 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
         direct->buffer = op->buffer;
     }
     direct->is_device = 1;
-    direct->piece     = ucs_max(ucs_align_up(least, 64),
+    direct->piece     = ucs_max(64 * ucs_div_round_up(least, 64),
                                 UCP_ST_DIRECT_PIECE_GPU);
     direct->copier    = op->memory;
     if (!ucp_st_direct_gpu_reaches(own, other, blob->is_mappable,
