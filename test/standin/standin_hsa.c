@@ -36,6 +36,15 @@ int hsa_init(void)
     return 0;
 }
 
+/* Fails: transports of UCX for ROCm, which would find themselves on a GPU and
+ * need much more, are not used */
+int hsa_iterate_agents(int (*func)(uint64_t agent, void *data), void *data)
+{
+    (void)func;
+    (void)data;
+    return STANDIN_HSA_ERROR;
+}
+
 int hsa_amd_pointer_info(const void *address, standin_hsa_info_t *info,
                          void *(*alloc)(size_t size), uint32_t *num_agents,
                          uint64_t **agents)

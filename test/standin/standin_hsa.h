@@ -23,6 +23,8 @@ typedef struct {
 } standin_hsa_info_t;
 
 STANDIN_API int hsa_init(void);
+STANDIN_API int hsa_iterate_agents(int (*func)(uint64_t agent, void *data),
+                                   void *data);
 STANDIN_API int hsa_amd_pointer_info(const void *address,
                                      standin_hsa_info_t *info,
                                      void *(*alloc)(size_t size),

@@ -113,9 +113,9 @@ FAB_CASE(cached, .config = &prov_keys, .sockets = ONLY_CXI)
     keys_close(me, &keys);
     keys_write(me, &keys, 8, is_cached);
     if (me->index == 0) {
-        FAB_EQUAL(keys.memory[0], 0xff);
-        FAB_EQUAL(keys.memory[8], is_cached ? 0xff : 0);
-        FAB_EQUAL(keys.memory[LENGTH], is_cached ? 0xff : 0);
+        FAB_EQUAL(fab_load(&keys.memory[0]), UINT64_MAX);
+        FAB_EQUAL(fab_load(&keys.memory[8]), is_cached ? UINT64_MAX : 0);
+        FAB_EQUAL(fab_load(&keys.memory[LENGTH]), is_cached ? UINT64_MAX : 0);
         FAB_EQUAL(keys_register(me, &keys, 0) == keys.key, is_cached);
         FAB_EQUAL(fi_close(&whole->fid), 0);
     }
@@ -143,7 +143,7 @@ static void run_uncached(fab_side_t *me, int is_optimized)
     }
     keys_write(me, &keys, 0, is_reached);
     if (me->index == 0) {
-        FAB_EQUAL(keys.memory[LENGTH], is_reached ? 0xff : 0);
+        FAB_EQUAL(fab_load(&keys.memory[LENGTH]), is_reached ? UINT64_MAX : 0);
     }
     keys_close(me, &keys);
     free(keys.memory);
