@@ -92,10 +92,11 @@ ucs_status_ptr_t ucp_am_send_nbx(ucp_ep_h ep, unsigned id, const void *header,
         (void)ucs_gstream_memory_copy(through[0], buffer, count);
         buffer          = through[0];
         own.memory_type = UCS_MEMORY_TYPE_HOST;
-        if (is_eager) {
-            own.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
-            own.flags         = UCP_AM_SEND_FLAG_EAGER;
-        }
+    }
+    if (count >= EAGER) { /* UCX's own limit depends on its version */
+        own.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+        own.flags         = is_eager ? UCP_AM_SEND_FLAG_EAGER :
+                                       UCP_AM_SEND_FLAG_RNDV;
     }
     return REAL(ucp_am_send_nbx)(ep, id, header, header_length, buffer, count,
                                  &own);
