@@ -194,20 +194,27 @@ void gstream_copy_rows(void *dst, const void *src,
     }
 }
 
+/* The runtime of memory, and the stream of its device */
+static ucs_status_t gstream_copy_find(const ucs_gstream_memory_attr_t *attr,
+                                      const gstream_gpu_t **gpu_p,
+                                      gstream_copy_stream_t **stream_p)
+{
+    *gpu_p = gstream_gpu_open(attr->type, 1);
+    return (*gpu_p == NULL) ? UCS_ERR_NO_DEVICE :
+                              gstream_copy_get(*gpu_p, attr->device, stream_p);
+}
+
 /* Has a device's stream copy, and waits for that */
 static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
                                      const ucs_gstream_cmd_t *cmd)
 {
-    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
+    const gstream_gpu_t *gpu;
     gstream_copy_stream_t *stream;
     gstream_gpu_place_t last;
     ucs_status_t status;
     int result;
 
-    if (gpu == NULL) {
-        return UCS_ERR_NO_DEVICE;
-    }
-    status = gstream_copy_get(gpu, attr->device, &stream);
+    status = gstream_copy_find(attr, &gpu, &stream);
     if (status != UCS_OK) {
         return status;
     }
@@ -268,15 +275,12 @@ ucs_status_t ucs_gstream_memory_enter(const ucs_gstream_memory_attr_t *attr)
     /* The runtime whose place the thread is at, and where it was before */
     static __thread const gstream_gpu_t *inside;
     static __thread gstream_gpu_place_t last;
-    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
+    const gstream_gpu_t *gpu;
     gstream_copy_stream_t *stream;
     ucs_status_t status;
     int result;
 
-    if (gpu == NULL) {
-        return UCS_ERR_NO_DEVICE;
-    }
-    status = gstream_copy_get(gpu, attr->device, &stream);
+    status = gstream_copy_find(attr, &gpu, &stream);
     if (status != UCS_OK) {
         return status;
     }

@@ -46,7 +46,7 @@ size_t ucp_st_lane_no_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
     return 0;
 }
 
-void ucp_st_lane_no_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+void ucp_st_lane_no_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type)
 {
 }
 
@@ -268,7 +268,7 @@ void ucp_st_lanes_cancel(ucp_st_worker_h worker)
     }
 }
 
-void ucp_st_lanes_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+void ucp_st_lanes_prepare_type(ucp_st_worker_h worker, ucs_gstream_type_t type)
 {
     unsigned i;
 
@@ -276,7 +276,7 @@ void ucp_st_lanes_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
         return;
     }
     for (i = 0; i < worker->num_lanes; ++i) {
-        worker->lanes[i]->worker.meet(worker, type);
+        worker->lanes[i]->worker.prepare(worker, type);
     }
 }
 

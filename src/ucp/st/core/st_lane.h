@@ -52,7 +52,7 @@ typedef struct ucp_st_lane_worker_ops {
 
     /** Streams of this type will be used: ask their runtime what serves()
      *  needs, which may take long. The worker's lock is not held. */
-    void (*meet)(ucp_st_worker_h worker, ucs_gstream_type_t type);
+    void (*prepare)(ucp_st_worker_h worker, ucs_gstream_type_t type);
 
     /** Non-zero if streams of this type start messages on the lane, and wait
      *  for them, with no thread of the host on the way. */
@@ -192,8 +192,8 @@ size_t ucp_st_lane_no_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 size_t ucp_st_lane_no_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
                             ucs_gstream_word_t *pages);
 
-/** meet() of a lane that asks nothing. */
-void ucp_st_lane_no_meet(ucp_st_worker_h worker, ucs_gstream_type_t type);
+/** prepare() of a lane that asks nothing. */
+void ucp_st_lane_no_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
 int ucp_st_lane_no_reaching(const ucp_st_op_t *op);
@@ -242,9 +242,9 @@ void ucp_st_lanes_close(ucp_st_worker_h worker);
  *  what was complete before the call has been reaped. The lock is held. */
 void ucp_st_lanes_progress_all(ucp_st_worker_h worker);
 
-/** Call meet() of all lanes for streams that do not run functions of lanes
- *  themselves. The lock is not held. */
-void ucp_st_lanes_meet(ucp_st_worker_h worker, ucs_gstream_type_t type);
+/** Call prepare() of all lanes for a type of streams, unless these run
+ *  functions of lanes themselves. The lock is not held. */
+void ucp_st_lanes_prepare_type(ucp_st_worker_h worker, ucs_gstream_type_t type);
 
 /** Call prepare() of all lanes. The lock is not held. */
 void ucp_st_lanes_prepare(ucp_st_op_t *op);

@@ -130,7 +130,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     ucp_st_for_each_component(component) {
         component->queue.init(queue);
     }
-    ucp_st_lanes_meet(worker, ucs_gstream_type(queue->stream));
+    ucp_st_lanes_prepare_type(worker, ucs_gstream_type(queue->stream));
     ucp_st_worker_lock(worker);
     for (i = 0; i < worker->num_lanes; ++i) {
         worker->lanes[i]->queue.init(queue);

@@ -307,7 +307,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     }
     ucp_st_stats_add_worker(worker);
     ucs_for_each_bit(type, worker->stream_types) {
-        ucp_st_lanes_meet(worker, (ucs_gstream_type_t)type);
+        ucp_st_lanes_prepare_type(worker, (ucs_gstream_type_t)type);
     }
     *worker_p = worker;
     return UCS_OK;

@@ -492,7 +492,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .progress       = ucp_st_direct_dev_progress,
         .poll           = ucp_st_direct_dev_poll,
         .cancel         = ucp_st_worker_hook_none,
-        .meet           = ucp_st_lane_no_meet,
+        .prepare        = ucp_st_lane_no_prepare,
         .serves         = ucp_st_direct_dev_serves,
         .query          = ucp_st_direct_dev_query
     },

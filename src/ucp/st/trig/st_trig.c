@@ -502,7 +502,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .progress       = ucp_st_trig_dev_progress,
         .poll           = ucp_st_worker_hook_none,
         .cancel         = ucp_st_trig_dev_cancel,
-        .meet           = ucp_st_trig_dev_meet,
+        .prepare        = ucp_st_trig_dev_prepare,
         .serves         = ucp_st_trig_dev_serves,
         .query          = ucp_st_trig_dev_query
     },

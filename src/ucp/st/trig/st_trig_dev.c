@@ -390,7 +390,7 @@ static volatile uint64_t *ucp_st_trig_dev_page(ucp_st_trig_dev_t *dev)
     return uct_trig_cntr_doorbell(dev->probe);
 }
 
-void ucp_st_trig_dev_meet(ucp_st_worker_h worker, ucs_gstream_type_t type)
+void ucp_st_trig_dev_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type)
 {
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     volatile uint64_t *page;
@@ -412,7 +412,7 @@ int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type)
     if (ucs_gstream_type_caps(type) & UCS_GSTREAM_CAP_CHEAP) {
         return 1; /* it calls the provider where there are no such pages */
     }
-    /* Mostly it has been asked for, see meet(): this is a look */
+    /* Mostly it has been asked for, see prepare(): this is a look */
     if (!(dev->serves & UCS_BIT(type)) &&
         ucs_gstream_type_reaches(type, ucp_st_trig_dev_page(dev))) {
         dev->serves |= UCS_BIT(type);

@@ -57,7 +57,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker);
 void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker);
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker);
 void ucp_st_trig_dev_cancel(ucp_st_worker_h worker);
-void ucp_st_trig_dev_meet(ucp_st_worker_h worker, ucs_gstream_type_t type);
+void ucp_st_trig_dev_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type);
 int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type);
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr);
