@@ -75,6 +75,7 @@ typedef struct gstream_gpu_stream {
     gstream_gpu_place_t place;
     unsigned            wait_flags;
     gstream_share_t     share;
+    uint64_t            mark;     /* The last one that it was given; the lock */
     pthread_mutex_t     lock;
     gstream_gpu_op_t    *ops;     /* scratch for a call, */
     size_t              max_ops;  /* that there is room for, */
@@ -275,19 +276,24 @@ static ucs_status_t gstream_gpu_create(const ucs_gstream_params_t *params,
     if (stream == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    stream->super.ops  = ops;
-    stream->super.type = params->type;
-    stream->gpu        = gpu;
-    pthread_mutex_init(&stream->lock, NULL);
-    status = gstream_gpu_init(stream, params);
+    stream->super.ops    = ops;
+    stream->super.type   = params->type;
+    stream->gpu          = gpu;
+    stream->share.passed = ucs_gstream_memory_get(sizeof(uint64_t));
+    status               = (stream->share.passed == NULL) ?
+                                   UCS_ERR_NO_MEMORY :
+                                   gstream_gpu_init(stream, params);
     if (status != UCS_OK) {
-        pthread_mutex_destroy(&stream->lock);
+        ucs_gstream_memory_put(stream->share.passed, sizeof(uint64_t));
         free(stream);
         return status;
     }
-    stream->share = (gstream_share_t){.gpu    = gpu,
-                                      .device = stream->place.device,
-                                      .native = stream->native};
+    pthread_mutex_init(&stream->lock, NULL);
+    *stream->share.passed = 0;
+
+    stream->share.gpu    = gpu;
+    stream->share.device = stream->place.device;
+    stream->share.native = stream->native;
     gstream_share_add(&stream->share);
     *stream_p = &stream->super;
     return UCS_OK;
@@ -339,6 +345,12 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
     }
     gstream_share_remove(&stream->share);
     gstream_gpu_end_native(stream);
+    /* A mark that is still to come keeps its word for ever */
+    if (stream->is_own ||
+        (__atomic_load_n(stream->share.passed, __ATOMIC_ACQUIRE) ==
+         stream->mark)) {
+        ucs_gstream_memory_put(stream->share.passed, sizeof(uint64_t));
+    }
     pthread_mutex_destroy(&stream->lock);
     free(stream->ops);
     free(stream->steps);
@@ -502,7 +514,7 @@ static ucs_status_t gstream_gpu_prepare(gstream_gpu_stream_t *stream,
                                         const ucs_gstream_cmd_t *cmds,
                                         size_t count)
 {
-    size_t num_ops = 0;
+    size_t num_ops = 1; /* A mark, which may be a step, too */
     gstream_gpu_step_t *steps;
     gstream_gpu_op_t *ops;
     size_t i;
@@ -520,13 +532,13 @@ static ucs_status_t gstream_gpu_prepare(gstream_gpu_stream_t *stream,
         stream->ops     = ops;
         stream->max_ops = 2 * num_ops;
     }
-    if (count > stream->max_steps) {
-        steps = realloc(stream->steps, 2 * count * sizeof(*steps));
+    if (count >= stream->max_steps) {
+        steps = realloc(stream->steps, 2 * (count + 1) * sizeof(*steps));
         if (steps == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
         stream->steps     = steps;
-        stream->max_steps = 2 * count;
+        stream->max_steps = 2 * (count + 1);
     }
     return UCS_OK;
 }
@@ -604,6 +616,38 @@ static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
     return UCS_OK;
 }
 
+static int gstream_gpu_is_wait(const ucs_gstream_cmd_t *cmd)
+{
+    return (cmd->type == UCS_GSTREAM_CMD_WAIT64) ||
+           (cmd->type == UCS_GSTREAM_CMD_HELP64) ||
+           (cmd->type == UCS_GSTREAM_CMD_WAITALL);
+}
+
+/* Adds a store behind waits that tells when the stream has passed them, if that
+ * is asked for: to a row of operations, or as a step of its own */
+static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
+                                          gstream_gpu_op_t *op, int is_in_row,
+                                          size_t *num_steps)
+{
+    uint64_t number = gstream_ipc_begin_waits(&stream->share);
+    ucs_status_t status;
+
+    if (number == 0) {
+        return UCS_OK;
+    }
+    status = gstream_gpu_set_op(stream, stream->share.passed, number, 0, op);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (!is_in_row) {
+        stream->steps[*num_steps] = (gstream_gpu_step_t){.num_ops = 0};
+        ++*num_steps;
+    }
+    ++stream->steps[*num_steps - 1].num_ops;
+    stream->mark = number;
+    return UCS_OK;
+}
+
 /* Makes all steps, before anything is enqueued */
 static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
                                            const ucs_gstream_cmd_t *cmds,
@@ -611,6 +655,7 @@ static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
 {
     size_t num_ops      = 0;
     size_t begun        = 0; /* ops of the steps before */
+    int has_wait        = 0;
     ucs_status_t status = UCS_OK;
     size_t num, i;
 
@@ -631,6 +676,11 @@ static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
         }
         stream->steps[*num_steps - 1].num_ops += num;
         num_ops                               += num;
+        has_wait                              |= gstream_gpu_is_wait(&cmds[i]);
+    }
+    if ((status == UCS_OK) && has_wait) {
+        status = gstream_gpu_make_mark(stream, &stream->ops[num_ops],
+                                       num_ops > begun, num_steps);
     }
     return status;
 }

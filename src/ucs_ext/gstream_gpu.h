@@ -300,13 +300,24 @@ typedef struct gstream_share {
     const gstream_gpu_t  *gpu;       /* This and the next ones: by the caller */
     int                  device;
     void                 *native;
+    uint64_t             *passed;    /* The last mark that it has come to */
     int                  is_counted; /* The first one of its stream */
+    uint64_t             waits;      /* Calls with waits that it was given;
+                                        atomic */
 } gstream_share_t;
 
 /** Count a stream while it is there. Warns, once a runtime, of more streams
  *  than its device has queues for. Any thread. */
 void gstream_share_add(gstream_share_t *share);
 void gstream_share_remove(gstream_share_t *share);
+
+/** Whether all streams are known to have passed all waits. Any thread. */
+int gstream_share_is_quiet(void);
+
+/** A stream is about to be given waits: the number that it stores to `passed`
+ *  behind them, or 0 if nobody asks for it. Waits while memory of another
+ *  process is being closed. One thread a stream. */
+uint64_t gstream_ipc_begin_waits(gstream_share_t *share);
 
 /** A call of ours failed as it may: the application does not see that when it
  *  asks for its last error. */

@@ -11,13 +11,25 @@
  * What is open is found by its handle and that device. An allocation that is
  * made where a freed one was has another handle ("a unique handle for the new
  * memory", cuIpcGetMemHandle() and hipIpcGetMemHandle()), so what is found is
- * what was asked for. Nothing stays open without users.
+ * what was asked for.
  *
- * To close memory may be to wait for the device's streams, as it is to free
- * memory. These may wait for the caller, or for what a lock of its protects. To
- * open it takes long, and may be to wait for a call of another thread. So a
- * thread opens that holds nothing, and another one closes, which opens need not
- * wait for. Each ends when it has nothing to do.
+ * To close memory is to wait for the device's streams, and meanwhile copies of
+ * other threads wait (CUDA 13.0, on an H200), which may be what those streams
+ * wait for. So memory is closed while no stream of the process waits, as far as
+ * this library has enqueued it; waits that come then wait for the end of the
+ * call. Behind its waits a stream stores a number, a *mark*, while there is
+ * memory of other processes. Either the closer sees that a wait has begun, or
+ * its thread sees that memory is being closed (both seq-cst):
+ *
+ *     thread [gstream_ipc_begin_waits]     closer
+ *     add 1 to the stream's waits          set is_closing
+ *     wait while is_closing                give up if a stream's last mark is
+ *     enqueue the waits and the mark         not the number of its waits
+ *                                          close, clear is_closing
+ *
+ * To open memory takes long, and may be to wait for a call of another thread.
+ * So a thread opens that holds nothing, and another one closes, which opens need
+ * not wait for. Each ends when it has nothing to do.
  *
  *            asked for             the opener         the last user goes
  *   (none) -----------> to be opened --------> open ---------------------+
@@ -25,8 +37,9 @@
  *                            +--------> failed, without users: freed     |
  *   (none) <------------- taken out, closed by the closer <--------------+
  *
- * Memory that is being closed is out of the list: it is opened once more if it
- * is asked for meanwhile, which the runtimes count.
+ * Memory without users is found, too, until it is being closed: then it is out
+ * of the list, and is opened once more if it is asked for meanwhile, which the
+ * runtimes count.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -42,6 +55,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+/* How long the closer pauses while streams wait, ns: at first, and at most */
+#define GSTREAM_IPC_PAUSE_MIN 1000000
+#define GSTREAM_IPC_PAUSE_MAX 64000000
 
 
 /* An allocation of another process. Constant but for what says otherwise. */
@@ -73,10 +91,14 @@ static struct {
     struct ucs_gstream_ipc *list;
     int                    has_opener; /* A thread opens what is to be */
     int                    has_closer; /* ... closes what has no users */
+    int                    has_memory; /* The list is not empty; atomic */
+    int                    is_closing; /* Atomic; cleared under the lock */
+    pthread_cond_t         closed;
     pthread_mutex_t        device_lock;
     gstream_ipc_devices_t  devices[UCS_GSTREAM_TYPE_LAST];
 } gstream_ipc = {
     .lock        = PTHREAD_MUTEX_INITIALIZER,
+    .closed      = PTHREAD_COND_INITIALIZER,
     .device_lock = PTHREAD_MUTEX_INITIALIZER
 };
 
@@ -324,48 +346,93 @@ static ucs_gstream_ipc_h gstream_ipc_list(const ucs_gstream_ipc_key_t *key,
         ipc->users       = 1;
         ipc->next        = gstream_ipc.list;
         gstream_ipc.list = ipc;
+        __atomic_store_n(&gstream_ipc.has_memory, 1, __ATOMIC_RELAXED);
     }
     return ipc;
 }
 
-/* Takes one without users out of the list, unless it is being opened; NULL if
- * there is none. The lock is held. */
-static ucs_gstream_ipc_h gstream_ipc_unlist(void)
+/* Where one without users is listed that is not being opened; NULL if there is
+ * none. The lock is held. */
+static ucs_gstream_ipc_h *gstream_ipc_find_unused(void)
 {
     ucs_gstream_ipc_h *ipc_p = &gstream_ipc.list;
-    ucs_gstream_ipc_h ipc;
 
     while ((*ipc_p != NULL) &&
            (((*ipc_p)->users > 0) ||
             (gstream_ipc_status(*ipc_p) == UCS_INPROGRESS))) {
         ipc_p = &(*ipc_p)->next;
     }
-    ipc = *ipc_p;
-    if (ipc != NULL) {
-        *ipc_p = ipc->next;
-    }
-    return ipc;
+    return (*ipc_p != NULL) ? ipc_p : NULL;
 }
 
-/* Closes all that has no users, without the lock */
+/* Closes one that is out of the list. Where the device is lost the memory is
+ * gone with it. */
+static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(ipc->type, 1);
+    gstream_gpu_place_t last;
+
+    if ((ipc->status == UCS_OK) &&
+        (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
+        (void)gpu->calls.ipc.close(ipc->address);
+        gpu->ops->leave(gpu, &last);
+    }
+    free(ipc);
+}
+
+/* Closes one if no stream waits; whether it did. The lock is held, but not
+ * during the runtime's call. */
+static int gstream_ipc_try_end(ucs_gstream_ipc_h *ipc_p)
+{
+    ucs_gstream_ipc_h ipc = *ipc_p;
+    int is_quiet;
+
+    __atomic_store_n(&gstream_ipc.is_closing, 1, __ATOMIC_SEQ_CST);
+    is_quiet = gstream_share_is_quiet();
+    if (is_quiet) {
+        *ipc_p = ipc->next;
+        __atomic_store_n(&gstream_ipc.has_memory, gstream_ipc.list != NULL,
+                         __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&gstream_ipc.lock);
+        gstream_ipc_end(ipc);
+        pthread_mutex_lock(&gstream_ipc.lock);
+    }
+    __atomic_store_n(&gstream_ipc.is_closing, 0, __ATOMIC_SEQ_CST);
+    pthread_cond_broadcast(&gstream_ipc.closed);
+    return is_quiet;
+}
+
+uint64_t gstream_ipc_begin_waits(gstream_share_t *share)
+{
+    uint64_t number = __atomic_add_fetch(&share->waits, 1, __ATOMIC_SEQ_CST);
+
+    if (__atomic_load_n(&gstream_ipc.is_closing, __ATOMIC_SEQ_CST)) {
+        pthread_mutex_lock(&gstream_ipc.lock);
+        while (gstream_ipc.is_closing) {
+            pthread_cond_wait(&gstream_ipc.closed, &gstream_ipc.lock);
+        }
+        pthread_mutex_unlock(&gstream_ipc.lock);
+    }
+    return __atomic_load_n(&gstream_ipc.has_memory, __ATOMIC_RELAXED) ? number :
+                                                                        0;
+}
+
+/* Closes all that has no users, once no stream waits */
 static void gstream_ipc_closer(void *arg)
 {
-    const gstream_gpu_t *gpu;
-    ucs_gstream_ipc_h ipc;
-    gstream_gpu_place_t last;
+    struct timespec pause = {.tv_nsec = GSTREAM_IPC_PAUSE_MIN};
+    ucs_gstream_ipc_h *ipc_p;
 
     (void)arg;
     pthread_mutex_lock(&gstream_ipc.lock);
-    while ((ipc = gstream_ipc_unlist()) != NULL) {
-        pthread_mutex_unlock(&gstream_ipc.lock);
-        gpu = gstream_gpu_open(ipc->type, 1);
-        /* Where the device is lost the memory is gone with it */
-        if ((ipc->status == UCS_OK) &&
-            (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
-            (void)gpu->calls.ipc.close(ipc->address);
-            gpu->ops->leave(gpu, &last);
+    while ((ipc_p = gstream_ipc_find_unused()) != NULL) {
+        if (gstream_ipc_try_end(ipc_p)) {
+            pause.tv_nsec = GSTREAM_IPC_PAUSE_MIN;
+            continue;
         }
-        free(ipc);
+        pthread_mutex_unlock(&gstream_ipc.lock);
+        (void)nanosleep(&pause, NULL);
+        pause.tv_nsec = ucs_min(2 * pause.tv_nsec, GSTREAM_IPC_PAUSE_MAX);
         pthread_mutex_lock(&gstream_ipc.lock);
     }
     gstream_ipc.has_closer = 0;

@@ -106,6 +106,22 @@ void gstream_share_add(gstream_share_t *share)
     }
 }
 
+/* Streams whose last waits had no mark are not known to have passed them */
+int gstream_share_is_quiet(void)
+{
+    const gstream_share_t *share;
+
+    pthread_mutex_lock(&gstream_share.lock);
+    share = gstream_share.list;
+    while ((share != NULL) &&
+           (__atomic_load_n(&share->waits, __ATOMIC_SEQ_CST) ==
+            __atomic_load_n(share->passed, __ATOMIC_ACQUIRE))) {
+        share = share->next;
+    }
+    pthread_mutex_unlock(&gstream_share.lock);
+    return share == NULL;
+}
+
 void gstream_share_remove(gstream_share_t *share)
 {
     gstream_share_t **share_p = &gstream_share.list;

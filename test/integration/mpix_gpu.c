@@ -74,6 +74,7 @@ void mpix_gpu_copy(const mpix_gpu_t *gpu, void *dst, const void *src,
 {
     int (*hip)(void *dst, const void *src, size_t size, int kind);
     int (*cuda)(void *dst, const void *src, size_t size);
+    int (*sync)(void *stream);
 
     if (gpu->is_hip) {
         *(void**)&hip = mpix_gpu_func(gpu, "hipMemcpy", NULL);
@@ -81,6 +82,9 @@ void mpix_gpu_copy(const mpix_gpu_t *gpu, void *dst, const void *src,
     } else {
         *(void**)&cuda = mpix_gpu_func(gpu, NULL, "cuMemcpy");
         MPIX_CHECK(cuda(dst, src, size) == 0, "copy");
+        /* The driver returns before data of the host is there */
+        *(void**)&sync = mpix_gpu_func(gpu, NULL, "cuStreamSynchronize");
+        MPIX_CHECK(sync(NULL) == 0, "copy");
     }
 }
 

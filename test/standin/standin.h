@@ -113,6 +113,7 @@ typedef struct {
     size_t          used;
     unsigned        peers; /* Bits of the devices that it may reach */
     unsigned        blocked; /* Kernels and copies that wait for room */
+    unsigned        closing; /* Calls that close IPC handles */
     standin_ctx_t   *primary;
     unsigned        primary_refs;
     standin_queue_t *queues[STANDIN_MAX_QUEUES];
@@ -279,6 +280,13 @@ enum {
     STANDIN_CMD_AFTER     /* Wait for another stream's command */
 };
 
+/* Values of standin_cmd_t::room: what a command takes until it is done */
+enum {
+    STANDIN_ROOM_NONE,   /* A host function */
+    STANDIN_ROOM_CALL,
+    STANDIN_ROOM_CHANGE  /* The same, and of what host functions leave */
+};
+
 typedef void (*standin_host_func_t)(void *arg);
 typedef void (*standin_callback_t)(void *stream, int status, void *arg);
 
@@ -287,6 +295,7 @@ struct standin_cmd {
     standin_stream_t *stream;
     uint64_t         seq;
     int              type;
+    int              room;
     union {
         standin_copy_t copy;
         standin_fill_t fill;
@@ -323,6 +332,7 @@ struct standin_queue {
     int            device;
     unsigned       streams; /* That share it */
     unsigned       length;  /* Commands that take room, not done */
+    unsigned       changes; /* The same, behind a host function */
     int            has_thread;
     pthread_cond_t cond;
     standin_cmd_t  *head;
@@ -462,6 +472,9 @@ standin_cmd_t *standin_cmd_new(standin_stream_t *stream, int type,
 
 /* Wait while kernels or copies wait for room in a stream of a device. */
 void standin_wait_launches(int device);
+
+/* Wait while an IPC handle of a device is closed. */
+void standin_wait_closing(int device);
 
 /* Put a command into its stream, or free it. */
 int standin_enqueue(standin_cmd_t *cmd);

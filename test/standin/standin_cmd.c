@@ -411,7 +411,8 @@ void *standin_queue_main(void *arg)
             standin_stream_wake();
         }
         cmd->stream->done = cmd->seq;
-        --queue->length;
+        queue->length  -= (cmd->room != STANDIN_ROOM_NONE);
+        queue->changes -= (cmd->room == STANDIN_ROOM_CHANGE);
         pthread_cond_broadcast(&standin_done);
         if ((standin_set.delay_us == 0) || (standin_random(queue, 2) == 0)) {
             standin_queue_post(queue);

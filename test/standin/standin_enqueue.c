@@ -160,6 +160,7 @@ int standin_enqueue_copy(void *handle, standin_copy_t *copy,
         return standin_leave(STANDIN_ERR_NO_MEMORY);
     }
     cmd->copy = *copy;
+    standin_wait_closing(stream->device);
     ++standin_count.copies;
     standin_count.pageable += (unsigned)is_pageable;
     err = standin_enqueue(cmd);

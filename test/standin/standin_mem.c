@@ -675,7 +675,10 @@ int standin_mem_ipc_close(uint64_t address)
     if ((range == NULL) || (range->kind != STANDIN_IPC)) {
         return standin_leave(STANDIN_ERR_INVALID);
     }
-    err   = standin_stream_idle(ctx->device, NULL);
+    ++standin_devices[ctx->device].closing;
+    err = standin_stream_idle(ctx->device, NULL);
+    --standin_devices[ctx->device].closing;
+    pthread_cond_broadcast(&standin_done);
     range = standin_mem_find(address, 1);
     ++standin_count.closes;
     if ((range != NULL) && (--range->opens == 0)) {

@@ -7,7 +7,8 @@
  * the order in which they were put there, whatever their stream, so one that
  * waits holds up all streams of its queue. Priorities change nothing.
  *
- * A queue has room for so many calls (STANDIN_DEPTH): one that finds none waits
+ * A queue has room for so many calls (STANDIN_DEPTH), and for so many that come
+ * behind a host function; host functions take none. One that finds none waits
  * until a command is done. Meanwhile all calls with its stream wait, also to
  * ask about it; behind a kernel or a copy host functions of all streams of the
  * device and the registration of memory wait, too. So it was seen on a GPU.
@@ -25,6 +26,10 @@
 #define STANDIN_HANDLE_NULL   ((void*)0)
 #define STANDIN_HANDLE_LEGACY ((void*)1)
 #define STANDIN_HANDLE_THREAD ((void*)2)
+
+/* Calls behind a host function that a queue has room for; seen with CUDA 13.0 on
+ * an H200 */
+#define STANDIN_CHANGES 55
 
 
 static standin_stream_t *standin_streams;
@@ -293,15 +298,43 @@ standin_cmd_t *standin_cmd_new(standin_stream_t *stream, int type,
     return cmd;
 }
 
-static int standin_has_room(const standin_queue_t *queue)
+static int standin_is_host(const standin_cmd_t *cmd)
 {
-    return (standin_set.depth == 0) || (queue->length < standin_set.depth) ||
+    return (cmd->type == STANDIN_CMD_HOST) ||
+           (cmd->type == STANDIN_CMD_CALLBACK);
+}
+
+/* What a command is to take */
+static int standin_room(const standin_queue_t *queue, const standin_cmd_t *cmd)
+{
+    return standin_is_host(cmd) ? STANDIN_ROOM_NONE :
+           (queue->tail != NULL) && standin_is_host(queue->tail) ?
+                                  STANDIN_ROOM_CHANGE :
+                                  STANDIN_ROOM_CALL;
+}
+
+static int standin_has_room(const standin_queue_t *queue,
+                            const standin_cmd_t *cmd)
+{
+    int room = standin_room(queue, cmd);
+
+    return (standin_set.depth == 0) || (room == STANDIN_ROOM_NONE) ||
+           ((queue->length < standin_set.depth) &&
+            ((room == STANDIN_ROOM_CALL) ||
+             (queue->changes < STANDIN_CHANGES))) ||
            standin_devices[queue->device].error;
 }
 
 void standin_wait_launches(int device)
 {
     while (standin_devices[device].blocked > 0) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+}
+
+void standin_wait_closing(int device)
+{
+    while (standin_devices[device].closing > 0) {
         pthread_cond_wait(&standin_done, &standin_lock);
     }
 }
@@ -314,7 +347,7 @@ static void standin_wait_room(const standin_cmd_t *cmd)
     unsigned is_launch       = (cmd->type == STANDIN_CMD_KERNEL) ||
                                (cmd->type == STANDIN_CMD_COPY);
 
-    if (standin_has_room(stream->queue)) {
+    if (standin_has_room(stream->queue, cmd)) {
         return;
     }
     ++standin_count.full;
@@ -322,7 +355,7 @@ static void standin_wait_room(const standin_cmd_t *cmd)
     standin_devices[stream->device].blocked += is_launch;
     do {
         pthread_cond_wait(&standin_done, &standin_lock);
-    } while (!standin_has_room(stream->queue));
+    } while (!standin_has_room(stream->queue, cmd));
     --stream->blocked;
     standin_devices[stream->device].blocked -= is_launch;
     pthread_cond_broadcast(&standin_done);
@@ -337,7 +370,9 @@ static int standin_push(standin_cmd_t *cmd)
         return STANDIN_ERR_NO_MEMORY;
     }
     standin_wait_room(cmd);
-    ++queue->length;
+    cmd->room       = standin_room(queue, cmd);
+    queue->length  += (cmd->room != STANDIN_ROOM_NONE);
+    queue->changes += (cmd->room == STANDIN_ROOM_CHANGE);
     cmd->seq = ++cmd->stream->enqueued;
     if (queue->tail == NULL) {
         queue->head = cmd;

@@ -35,12 +35,16 @@ static void gpu_counts_none(standin_counts_t *counts)
 
 int gpu_load(gpu_t *gpu)
 {
+    int (*is_real)(void);
+
     gpu->runtime = gpu_open(gpu->is_hip);
     if (gpu->runtime == NULL) {
         return 0;
     }
     *(void**)&gpu->counts = dlsym(gpu->runtime, "standin_counts");
-    gpu->is_real          = (gpu->counts == NULL);
+    *(void**)&is_real     = dlsym(gpu->runtime, "standin_is_real");
+    gpu->is_real          = (gpu->counts == NULL) ||
+                            ((is_real != NULL) && is_real());
     if (gpu->is_real) {
         gpu->counts = gpu_counts_none;
     }

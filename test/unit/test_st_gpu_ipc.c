@@ -387,6 +387,26 @@ static void check_closed(void)
     }
 }
 
+/* A copy goes on while a stream waits and memory is to be closed, which waits
+ * for the stream: it is not begun */
+static void check_copies(life_t *life, ucp_st_op_h ops[2], place_t *place)
+{
+    static uint8_t copy[64];
+    uint64_t gate = 0;
+    unsigned long closes;
+
+    st_hold(&life->side, &gate);
+    st_free(ops[0]);
+    st_free(ops[1]);
+    await_freed(life);
+    closes = counts().closes;
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(copy, place->buffer, sizeof(copy)),
+                    UCS_OK);
+    CU_ASSERT_EQUAL(counts().closes, closes);
+    st_let_go(&gate);
+    st_sync(&life->side);
+}
+
 /* Memory is given back between operations, and what comes next is likely to
  * have the same address */
 static void run_round(life_t *life, unsigned round)
@@ -418,8 +438,7 @@ static void run_round(life_t *life, unsigned round)
     }
     /* Once for both operations; a side that copies nothing may be late */
     check_opens((unsigned)before.opens + opens(life));
-    st_free(ops[0]);
-    st_free(ops[1]);
+    check_copies(life, ops, &place);
     if (task.is_second && (round == (ROUNDS - 1))) {
         await_freed(life); /* the exit follows */
     } else {

@@ -295,6 +295,32 @@ RT_CASE_SET(room_default, "", "")
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
 }
 
+/* Host functions take no room; so many calls find some behind one */
+RT_CASE_SET(room_funcs, "", "")
+{
+    uint64_t *words   = rt_host_alloc(rt, TEST_BYTES);
+    void *stream      = rt_stream(rt);
+    unsigned hosts    = 0;
+    test_call_t write = {
+        .rt = rt, .func = call_write, .stream = stream, .address = &words[1]
+    };
+    unsigned i;
+
+    CU_ASSERT_EQUAL(rt_wait(rt, stream, &words[0], 1, RT_GEQ), RT_OK);
+    for (i = 0; i < 2000; ++i) {
+        CU_ASSERT_EQUAL(rt_host(rt, stream, test_add, &hosts), RT_OK);
+    }
+    for (i = 0; i < 55; ++i) {
+        CU_ASSERT_EQUAL(rt_write(rt, stream, &words[1], i), RT_OK);
+        CU_ASSERT_EQUAL(rt_host(rt, stream, test_add, &hosts), RT_OK);
+    }
+    test_begin_full(&write);
+    test_open_gate(&words[0]);
+    test_end(&write, RT_OK);
+    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
+    CU_ASSERT_EQUAL(hosts, 2055);
+}
+
 /* While a stream of the device waits, a call does */
 static void waits_for_idle(const rt_t *rt, int (*func)(test_call_t *call),
                            void *address)

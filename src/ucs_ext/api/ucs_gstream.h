@@ -701,7 +701,8 @@ void *ucs_gstream_native(ucs_gstream_h stream);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM, after an error in the log that says
  *         why, if it is none of them, or NULL in a process that has loaded
- *         both runtimes or none.
+ *         both runtimes or none. CUDA's driver looks into what it takes for a
+ *         stream: other memory may make it fault.
  *
  * Threads: may be called from any thread.
  */

@@ -249,6 +249,11 @@ static void *forward_control(const char *name)
     return (forward_open() == FORWARD_OK) ? dlsym(forward_library, name) : NULL;
 }
 
+int standin_is_real(void)
+{
+    return forward_control("standin_counts") == NULL;
+}
+
 void standin_counts(standin_counts_t *counts)
 {
     void (*func)(standin_counts_t *below);

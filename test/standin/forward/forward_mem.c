@@ -154,10 +154,20 @@ int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
 
 /* Copies: the driver finds out what is where */
 
+/* HIP returns when all is done; the driver before data of the host, which it
+ * has read, is in the device */
 int hipMemcpy(void *dst, const void *src, size_t size, int kind)
 {
+    int result = forward_enter();
+
     (void)kind;
-    FORWARD(copy, (uintptr_t)dst, (uintptr_t)src, size);
+    if (result == FORWARD_OK) {
+        result = forward_cuda.copy((uintptr_t)dst, (uintptr_t)src, size);
+    }
+    if (result == FORWARD_OK) {
+        result = forward_cuda.stream_sync(NULL);
+    }
+    return forward_end(result);
 }
 
 /* The same for calls on a stream. */
