@@ -1,0 +1,780 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_channel.c - contexts, channels, and their messages.
+ *
+ * The idea of two ends that count is the Channel API's of Choi et al., "GPU-
+ * aware Communication with UCX in Parallel Programming Models" (docs/channel.md
+ * says what differs).
+ *
+ * UCP calls back for an operation in ucp_worker_progress(), or in the call that
+ * cancels it. Its request is UCP's until then, and is freed behind that by the
+ * runtime's thread: no other one may free what that one may cancel.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "channel/st_channel.h"
+#include "core/st_log.h"
+
+#include <ucs/type/status.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+
+const ucp_st_tag_layout_t ucp_st_tag_layout_paper = {
+    .type         = {.first = 60, .width = 4},
+    .id           = {.first = 32, .width = 28},
+    .counter      = {.first = 0, .width = 32},
+    .pe           = {.first = 28, .width = 32},
+    .msg_counter  = {.first = 0, .width = 28},
+    .channel_type = 8,
+    .msg_type     = 4,
+    .control_type = 12
+};
+
+const ucp_st_tag_layout_t ucp_st_tag_layout_charm = {
+    .type         = {.first = 0, .width = 4},
+    .id           = {.first = 4, .width = 28},
+    .counter      = {.first = 32, .width = 32},
+    .pe           = {.first = 4, .width = 32},
+    .msg_counter  = {.first = 36, .width = 28},
+    .channel_type = 8,
+    .msg_type     = 4,
+    .control_type = 12
+};
+
+
+/* --- Operations */
+
+st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
+                                   ucp_st_channel_h channel,
+                                   ucp_st_channel_cb_t cb, void *arg)
+{
+    ucp_st_stack_item_t *item = ctx->unused;
+    st_channel_op_t *op;
+
+    if (item != NULL) {
+        ctx->unused = item->next;
+        op          = ucs_container_of(item, st_channel_op_t, item);
+    } else {
+        op = malloc(sizeof(*op));
+        if (op == NULL) {
+            return NULL;
+        }
+    }
+    *op = (st_channel_op_t){
+        .ctx = ctx, .channel = channel, .cb = cb, .arg = arg
+    };
+    ++ctx->num_ops;
+    return op;
+}
+
+void st_channel_op_put(st_channel_op_t *op)
+{
+    ucp_st_channel_ctx_h ctx = op->ctx;
+
+    --ctx->num_ops;
+    op->item.next = ctx->unused;
+    ctx->unused   = &op->item;
+}
+
+/* UCP is done with it. The operation is in a list. */
+static void st_channel_op_end(st_channel_op_t *op)
+{
+    ucs_list_del(&op->link);
+    ucp_request_free(op->request);
+    op->request = NULL;
+    op->done(op);
+}
+
+static void st_channel_op_completed(st_channel_op_t *op, ucs_status_t status)
+{
+    op->status = status;
+    if (op->ctx->st_worker != NULL) {
+        ucp_st_stack_push(&op->ctx->completed, &op->item);
+    } else {
+        st_channel_op_end(op);
+    }
+}
+
+static void st_channel_on_send(void *request, ucs_status_t status, void *arg)
+{
+    (void)request; /* That of the operation */
+    st_channel_op_completed(arg, status);
+}
+
+static void st_channel_on_recv(void *request, ucs_status_t status,
+                               const ucp_tag_recv_info_t *info, void *arg)
+{
+    st_channel_op_t *op = arg;
+
+    (void)request;
+    op->length = (status == UCS_OK) ? info->length : 0;
+    st_channel_op_completed(op, status);
+}
+
+static ucs_status_t st_channel_op_posted(st_channel_op_t *op,
+                                         ucs_status_ptr_t request)
+{
+    if (request == NULL) {
+        return UCS_OK;
+    }
+    if (UCS_PTR_IS_ERR(request)) {
+        return UCS_PTR_STATUS(request);
+    }
+    op->request = request;
+    return UCS_INPROGRESS;
+}
+
+ucs_status_t st_channel_op_send(st_channel_op_t *op, ucp_ep_h ep,
+                                const void *buffer, size_t length, uint64_t tag)
+{
+    const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = st_channel_on_send,
+        .user_data    = op
+    };
+
+    op->length = length;
+    return st_channel_op_posted(op, ucp_tag_send_nbx(ep, buffer, length, tag,
+                                                     &param));
+}
+
+ucs_status_t st_channel_op_recv(st_channel_op_t *op, void *buffer,
+                                size_t length, uint64_t tag, uint64_t mask,
+                                size_t *length_p)
+{
+    ucp_tag_recv_info_t info        = {.length = 0};
+    const ucp_request_param_t param = {
+        .op_attr_mask       = UCP_OP_ATTR_FIELD_CALLBACK |
+                              UCP_OP_ATTR_FIELD_USER_DATA |
+                              UCP_OP_ATTR_FIELD_RECV_INFO,
+        .cb.recv            = st_channel_on_recv,
+        .user_data          = op,
+        .recv_info.tag_info = &info
+    };
+    ucs_status_t status;
+
+    status = st_channel_op_posted(op, ucp_tag_recv_nbx(op->ctx->worker, buffer,
+                                                       length, tag, mask,
+                                                       &param));
+    if ((status == UCS_OK) && (length_p != NULL)) {
+        *length_p = info.length;
+    }
+    return status;
+}
+
+ucs_status_t st_channel_op_recv_message(st_channel_op_t *op, void *buffer,
+                                        size_t length,
+                                        ucp_tag_message_h message)
+{
+    const ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv      = st_channel_on_recv,
+        .user_data    = op
+    };
+
+    return st_channel_op_posted(op, ucp_tag_msg_recv_nbx(op->ctx->worker,
+                                                         buffer, length,
+                                                         message, &param));
+}
+
+/* Calls back for a message of a channel. That of a destroyed one was cancelled,
+ * whatever became of it. */
+static void st_channel_op_done(st_channel_op_t *op)
+{
+    ucp_st_channel_cb_t cb = op->cb;
+    ucs_status_t status    = op->status;
+    size_t length          = op->length;
+    void *arg              = op->arg;
+
+    if (op->channel == NULL) {
+        status = UCS_ERR_CANCELED;
+        length = 0;
+    }
+    st_channel_op_put(op);
+    if (cb != NULL) {
+        cb(arg, status, length);
+    }
+}
+
+static void st_channel_send_done(st_channel_op_t *op)
+{
+    if (op->status != UCS_OK) {
+        op->length = 0;
+    }
+    st_channel_op_done(op);
+}
+
+/* The number of a receive that is cancelled when its end is to be moved is free
+ * again */
+static void st_channel_recv_done(st_channel_op_t *op)
+{
+    ucp_st_channel_h channel = op->channel;
+
+    if ((channel != NULL) && (channel->state == ST_CHANNEL_MOVING) &&
+        (op->status == UCS_ERR_CANCELED)) {
+        st_channel_move_again(channel, op->number);
+    }
+    st_channel_op_done(op);
+}
+
+
+/* --- Contexts */
+
+/* A mask of a field's bits; 0 if they are not in a tag */
+static uint64_t st_channel_bits(const ucp_st_tag_field_t *field, unsigned min,
+                                unsigned max)
+{
+    return ((field->width < min) || (field->width > max) ||
+            (field->first > 63) || (field->width > 64 - field->first)) ?
+                   0 :
+                   st_channel_put(field, st_channel_mask(field));
+}
+
+/* What is wrong with a layout; NULL if nothing */
+static const char *st_channel_check_layout(const ucp_st_tag_layout_t *layout)
+{
+    const uint64_t type    = st_channel_bits(&layout->type, 1, 16);
+    const uint64_t id      = st_channel_bits(&layout->id, 2, 55);
+    const uint64_t counter = st_channel_bits(&layout->counter, 8, 61);
+    const uint64_t pe      = st_channel_bits(&layout->pe, 1, 55);
+    const uint64_t message = st_channel_bits(&layout->msg_counter, 8, 62);
+    const uint64_t types   = st_channel_mask(&layout->type);
+
+    if (!type || !id || !counter || !pe || !message) {
+        return "a field is too short or too long, or does not fit";
+    }
+    if ((type & (id | counter | pe | message)) || (id & counter) ||
+        (pe & message)) {
+        return "fields overlap";
+    }
+    if ((layout->channel_type > types) || (layout->msg_type > types) ||
+        (layout->control_type > types)) {
+        return "a type does not fit into its field";
+    }
+    if ((layout->channel_type == layout->msg_type) ||
+        (layout->channel_type == layout->control_type) ||
+        (layout->msg_type == layout->control_type)) {
+        return "types are equal";
+    }
+    return NULL;
+}
+
+ucs_status_t
+ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
+                          ucp_st_channel_ctx_h *ctx_p)
+{
+    const ucp_st_tag_layout_t *layout = &ucp_st_tag_layout_paper;
+    ucp_st_channel_ctx_h ctx;
+    ucs_status_t status;
+    const char *defect;
+    unsigned i;
+
+    if ((params == NULL) || (ctx_p == NULL) ||
+        !(params->field_mask & UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER) ||
+        (params->ucp_worker == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (params->field_mask & UCP_ST_CHANNEL_CTX_PARAM_FIELD_LAYOUT) {
+        layout = &params->layout;
+    }
+    defect = st_channel_check_layout(layout);
+    if (defect != NULL) {
+        ucs_error("layout of tags of channels: %s", defect);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ctx = calloc(1, sizeof(*ctx));
+    if (ctx == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ctx->worker = params->ucp_worker;
+    ctx->layout = *layout;
+    if (params->field_mask & UCP_ST_CHANNEL_CTX_PARAM_FIELD_ST_WORKER) {
+        ctx->st_worker = params->st_worker;
+    }
+    for (i = 0; i < ST_CHANNEL_BUCKETS; ++i) {
+        ucs_list_head_init(&ctx->channels[i]);
+    }
+    ucs_list_head_init(&ctx->orphans);
+    ucs_list_head_init(&ctx->moving);
+    ucs_list_head_init(&ctx->early);
+    status = st_channel_ctrl_init(ctx);
+    if (status != UCS_OK) {
+        (void)ucp_st_channel_ctx_destroy(ctx);
+        return status;
+    }
+    *ctx_p = ctx;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx)
+{
+    st_channel_early_t *early, *next;
+    ucp_st_stack_item_t *item;
+
+    if (ctx == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((ctx->num_channels > 0) || (ctx->num_ops > ctx->num_controls)) {
+        return UCS_ERR_BUSY;
+    }
+    st_channel_ctrl_cleanup(ctx);
+    ucs_list_for_each_safe(early, next, &ctx->early, link) {
+        free(early);
+    }
+    while ((item = ctx->unused) != NULL) {
+        ctx->unused = item->next;
+        free(ucs_container_of(item, st_channel_op_t, item));
+    }
+    free(ctx);
+    return UCS_OK;
+}
+
+unsigned ucp_st_channel_progress(ucp_st_channel_ctx_h ctx)
+{
+    ucp_st_stack_item_t *item = ucp_st_stack_take(&ctx->completed);
+    unsigned count            = 0;
+    ucp_st_stack_item_t *next;
+    ucp_st_channel_h channel;
+    size_t num;
+
+    for (; item != NULL; item = next) {
+        next = item->next;
+        st_channel_op_end(ucs_container_of(item, st_channel_op_t, item));
+        ++count;
+    }
+    /* Callbacks may end what is in the list: each time the first one */
+    for (num = ucs_list_length(&ctx->moving);
+         (num > 0) && !ucs_list_is_empty(&ctx->moving); --num) {
+        channel = ucs_list_head(&ctx->moving, struct ucp_st_channel, moving);
+        ucs_list_del(&channel->moving);
+        ucs_list_add_tail(&ctx->moving, &channel->moving);
+        count += st_channel_move_progress(channel);
+    }
+    return count;
+}
+
+
+/* --- Channels */
+
+static ucs_list_link_t *st_channel_bucket(ucp_st_channel_ctx_h ctx, uint64_t id)
+{
+    return &ctx->channels[((id * 0x9e3779b97f4a7c15ull) >> 32) %
+                          ST_CHANNEL_BUCKETS];
+}
+
+ucp_st_channel_h st_channel_find(ucp_st_channel_ctx_h ctx, uint64_t id,
+                                 unsigned end)
+{
+    ucp_st_channel_h channel;
+
+    ucs_list_for_each(channel, st_channel_bucket(ctx, id), link) {
+        if ((channel->id == id) && (channel->end == end)) {
+            return channel;
+        }
+    }
+    return NULL;
+}
+
+/* Tags of what the two ends send: the highest bit of the id says which one */
+static void st_channel_set_tags(ucp_st_channel_h channel)
+{
+    const ucp_st_tag_layout_t *layout = &channel->ctx->layout;
+    uint64_t tag = st_channel_put(&layout->type, layout->channel_type) |
+                   st_channel_put(&layout->id, channel->id);
+
+    channel->tags[0] = tag;
+    channel->tags[1] = tag | (1ull << (layout->id.first + layout->id.width -
+                                       1));
+}
+
+/* What a stop said that came before its channel */
+void st_channel_take_early(ucp_st_channel_h channel)
+{
+    st_channel_early_t *early, *next;
+
+    ucs_list_for_each_safe(early, next, &channel->ctx->early, link) {
+        if ((early->control.id == channel->id) &&
+            (early->control.end != channel->end)) {
+            ucs_list_del(&early->link);
+            st_channel_move_told(channel, &early->control);
+            free(early);
+        }
+    }
+}
+
+ucs_status_t st_channel_make(ucp_st_channel_ctx_h ctx,
+                             const ucp_st_channel_params_t *params,
+                             ucp_st_channel_h *channel_p)
+{
+    ucp_st_channel_h channel;
+    uint64_t mask, id;
+    unsigned end;
+
+    if ((ctx == NULL) || (params == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    mask = params->field_mask;
+    id   = (mask & UCP_ST_CHANNEL_PARAM_FIELD_ID) ? params->id : 0;
+    end  = (mask & UCP_ST_CHANNEL_PARAM_FIELD_END) ? params->end : 0;
+    if (end > 1) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (id > st_channel_mask(&ctx->layout.id) / 2) {
+        return UCS_ERR_OUT_OF_RANGE;
+    }
+    if (st_channel_find(ctx, id, end) != NULL) {
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+    channel = calloc(1, sizeof(*channel));
+    if (channel == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    channel->ctx  = ctx;
+    channel->id   = id;
+    channel->end  = end;
+    channel->ep   = (mask & UCP_ST_CHANNEL_PARAM_FIELD_EP) ? params->ep : NULL;
+    channel->peer = (mask & UCP_ST_CHANNEL_PARAM_FIELD_PEER) ? params->peer :
+                                                               NULL;
+    st_channel_set_tags(channel);
+    ucs_list_head_init(&channel->sends);
+    ucs_list_head_init(&channel->recvs);
+    ucs_list_head_init(&channel->put_off);
+    ucs_list_head_init(&channel->kept);
+    ucs_list_add_tail(st_channel_bucket(ctx, id), &channel->link);
+    ++ctx->num_channels;
+    *channel_p = channel;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_channel_create(ucp_st_channel_ctx_h ctx,
+                                   const ucp_st_channel_params_t *params,
+                                   ucp_st_channel_h *channel_p)
+{
+    ucs_status_t status;
+
+    status = (channel_p == NULL) ? UCS_ERR_INVALID_PARAM :
+                                   st_channel_make(ctx, params, channel_p);
+    if (status == UCS_OK) {
+        st_channel_take_early(*channel_p);
+    }
+    return status;
+}
+
+void st_channel_hold(ucp_st_channel_h channel)
+{
+    ++channel->holds;
+}
+
+/* Operations outlive their channel */
+static void st_channel_orphan(ucp_st_channel_h channel, ucs_list_link_t *ops)
+{
+    st_channel_op_t *op, *next;
+
+    ucs_list_for_each_safe(op, next, ops, link) {
+        op->channel = NULL;
+        ucs_list_del(&op->link);
+        ucs_list_add_tail(&channel->ctx->orphans, &op->link);
+    }
+}
+
+void st_channel_release(ucp_st_channel_h channel)
+{
+    if ((--channel->holds > 0) || !channel->is_dead) {
+        return;
+    }
+    st_channel_orphan(channel, &channel->sends);
+    st_channel_orphan(channel, &channel->recvs);
+    st_channel_move_cleanup(channel);
+    --channel->ctx->num_channels;
+    free(channel);
+}
+
+void st_channel_cancel(ucp_st_channel_h channel)
+{
+    ucs_list_link_t recvs;
+    st_channel_op_t *op;
+
+    ucs_list_head_init(&recvs);
+    ucs_list_splice_tail(&recvs, &channel->recvs);
+    ucs_list_head_init(&channel->recvs);
+    while (!ucs_list_is_empty(&recvs)) {
+        op = ucs_list_head(&recvs, st_channel_op_t, link);
+        ucs_list_del(&op->link);
+        ucs_list_add_tail(&channel->recvs, &op->link);
+        ucp_request_cancel(channel->ctx->worker, op->request);
+    }
+    if (!ucs_list_is_empty(&channel->put_off) && !channel->is_explicit) {
+        /* The last ones: their numbers are free again */
+        channel->sent = ucs_list_head(&channel->put_off, st_channel_op_t,
+                                      link)->number;
+    }
+    while (!ucs_list_is_empty(&channel->put_off)) {
+        op = ucs_list_head(&channel->put_off, st_channel_op_t, link);
+        ucs_list_del(&op->link);
+        op->status = UCS_ERR_CANCELED;
+        op->length = 0;
+        st_channel_op_done(op);
+    }
+}
+
+ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
+{
+    if (channel == NULL) {
+        return UCS_OK;
+    }
+    ucs_list_del(&channel->link);
+    channel->is_dead = 1;
+    st_channel_hold(channel);
+    if (channel->state == ST_CHANNEL_MOVING) {
+        ucs_list_del(&channel->moving);
+        channel->state = ST_CHANNEL_QUIET;
+    }
+    st_channel_cancel(channel);
+    st_channel_release(channel);
+    return UCS_OK;
+}
+
+
+/* --- Messages */
+
+static uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number)
+{
+    return (number + 1) & st_channel_mask(&channel->ctx->layout.counter);
+}
+
+static uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
+                               uint64_t number)
+{
+    return channel->tags[end] |
+           st_channel_put(&channel->ctx->layout.counter, number);
+}
+
+/* Gives a send to UCP: as st_channel_op_send(), but keeps it */
+static ucs_status_t st_channel_begin_send(ucp_st_channel_h channel,
+                                          st_channel_op_t *op,
+                                          const void *buffer, size_t length)
+{
+    ucs_status_t status;
+
+    status = st_channel_op_send(op, channel->ep, buffer, length,
+                                st_channel_tag(channel, channel->end,
+                                               op->number));
+    if (status == UCS_INPROGRESS) {
+        ucs_list_add_tail(&channel->sends, &op->link);
+    }
+    return status;
+}
+
+void st_channel_send_put_off(ucp_st_channel_h channel)
+{
+    st_channel_op_t *op;
+    ucs_status_t status;
+
+    while (!ucs_list_is_empty(&channel->put_off) && !channel->is_dead &&
+           !channel->is_stopped) {
+        op = ucs_list_head(&channel->put_off, st_channel_op_t, link);
+        ucs_list_del(&op->link);
+        status = st_channel_begin_send(channel, op, op->buffer, op->length);
+        if (status != UCS_INPROGRESS) {
+            op->status = status;
+            st_channel_send_done(op);
+        }
+    }
+}
+
+static int st_channel_is_put_off(ucp_st_channel_h channel)
+{
+    return channel->is_stopped || (channel->ep == NULL) ||
+           !ucs_list_is_empty(&channel->put_off);
+}
+
+static ucs_status_t st_channel_send_number(ucp_st_channel_h channel,
+                                           uint64_t number, const void *buffer,
+                                           size_t length,
+                                           ucp_st_channel_cb_t cb, void *arg)
+{
+    st_channel_op_t *op;
+    ucs_status_t status;
+
+    if ((buffer == NULL) && (length > 0)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (channel->state != ST_CHANNEL_OPEN) {
+        return UCS_ERR_BUSY;
+    }
+    op = st_channel_op_get(channel->ctx, channel, cb, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->number = number;
+    op->done   = st_channel_send_done;
+    if (st_channel_is_put_off(channel)) {
+        op->buffer = buffer;
+        op->length = length;
+        ucs_list_add_tail(&channel->put_off, &op->link);
+        return UCS_INPROGRESS;
+    }
+    status = st_channel_begin_send(channel, op, buffer, length);
+    if (status != UCS_INPROGRESS) {
+        st_channel_op_put(op);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel, const void *buffer,
+                                 size_t length, ucp_st_channel_cb_t cb,
+                                 void *arg)
+{
+    ucs_status_t status;
+
+    if (channel == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = st_channel_send_number(channel, channel->sent, buffer, length, cb,
+                                    arg);
+    if (!UCS_STATUS_IS_ERR(status)) {
+        channel->sent = st_channel_next(channel, channel->sent);
+    }
+    return status;
+}
+
+static ucs_status_t st_channel_recv_number(ucp_st_channel_h channel,
+                                           uint64_t number, void *buffer,
+                                           size_t length, size_t *length_p,
+                                           ucp_st_channel_cb_t cb, void *arg)
+{
+    st_channel_op_t *op;
+    ucs_status_t status;
+
+    if ((buffer == NULL) && (length > 0)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (channel->state != ST_CHANNEL_OPEN) {
+        return UCS_ERR_BUSY;
+    }
+    op = st_channel_op_get(channel->ctx, channel, cb, arg);
+    if (op == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    op->number = number;
+    op->done   = st_channel_recv_done;
+    status     = st_channel_op_recv(op, buffer, length,
+                                    st_channel_tag(channel, !channel->end,
+                                                   number), UINT64_MAX,
+                                    length_p);
+    if (status == UCS_INPROGRESS) {
+        ucs_list_add_tail(&channel->recvs, &op->link);
+    } else {
+        st_channel_op_put(op);
+    }
+    return status;
+}
+
+/* A message that came while the end was moved */
+static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel, void *buffer,
+                                         size_t length, size_t *length_p)
+{
+    st_channel_kept_t *kept = ucs_list_head(&channel->kept, st_channel_kept_t,
+                                            link);
+    ucs_status_t status     = UCS_OK;
+
+    if ((buffer == NULL) && (length > 0)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (channel->state != ST_CHANNEL_OPEN) {
+        return UCS_ERR_BUSY;
+    }
+    if (kept->length > length) {
+        status = UCS_ERR_MESSAGE_TRUNCATED;
+    } else if (kept->length > 0) {
+        memcpy(buffer, kept->data, kept->length);
+    }
+    if ((status == UCS_OK) && (length_p != NULL)) {
+        *length_p = kept->length;
+    }
+    ucs_list_del(&kept->link);
+    --channel->num_kept;
+    free(kept);
+    return status;
+}
+
+ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel, void *buffer,
+                                 size_t length, size_t *length_p,
+                                 ucp_st_channel_cb_t cb, void *arg)
+{
+    ucs_status_t status;
+
+    if (channel == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (channel->num_kept > 0) {
+        return st_channel_recv_kept(channel, buffer, length, length_p);
+    }
+    status = st_channel_recv_number(channel, channel->received, buffer, length,
+                                    length_p, cb, arg);
+    /* A message that was too long is gone */
+    if (!UCS_STATUS_IS_ERR(status) || (status == UCS_ERR_MESSAGE_TRUNCATED)) {
+        channel->received = st_channel_next(channel, channel->received);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_channel_send_at(ucp_st_channel_h channel, uint64_t number,
+                                    const void *buffer, size_t length,
+                                    ucp_st_channel_cb_t cb, void *arg)
+{
+    if (channel == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (number > st_channel_mask(&channel->ctx->layout.counter)) {
+        return UCS_ERR_OUT_OF_RANGE;
+    }
+    channel->is_explicit = 1;
+    return st_channel_send_number(channel, number, buffer, length, cb, arg);
+}
+
+ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
+                                    void *buffer, size_t length,
+                                    size_t *length_p, ucp_st_channel_cb_t cb,
+                                    void *arg)
+{
+    if (channel == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (number > st_channel_mask(&channel->ctx->layout.counter)) {
+        return UCS_ERR_OUT_OF_RANGE;
+    }
+    channel->is_explicit = 1;
+    return st_channel_recv_number(channel, number, buffer, length, length_p,
+                                  cb, arg);
+}
+
+ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
+                                  ucp_st_channel_attr_t *attr)
+{
+    if ((channel == NULL) || (attr == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    *attr = (ucp_st_channel_attr_t){
+        .id         = channel->id,
+        .end        = channel->end,
+        .sent       = channel->sent,
+        .received   = (channel->num_kept > 0) ?
+                              ucs_list_head(&channel->kept, st_channel_kept_t,
+                                            link)->number :
+                              channel->received,
+        .num_sends  = ucs_list_length(&channel->sends) +
+                      ucs_list_length(&channel->put_off),
+        .num_recvs  = ucs_list_length(&channel->recvs),
+        .num_kept   = channel->num_kept,
+        .is_quiet   = (channel->state == ST_CHANNEL_QUIET),
+        .is_put_off = channel->is_stopped || (channel->ep == NULL)
+    };
+    return UCS_OK;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_channel.h - contexts and channels inside.
+ *
+ * All of it belongs to the thread that makes the calls. In a context with an st
+ * worker a thread of the library may progress the UCP worker: then what UCP
+ * completes is pushed to a stack, which ucp_st_channel_progress() empties.
+ */
+#ifndef UCP_ST_CHANNEL_INT_H_
+#define UCP_ST_CHANNEL_INT_H_
+
+#include "core/st_stack.h"
+
+#include <ucp_st_channel.h>
+
+#include <ucs/datastruct/list.h>
+
+#define ST_CHANNEL_BUCKETS 256
+
+/* The longest message that the library tells itself, and how many are received
+ * ahead */
+#define ST_CHANNEL_CONTROL_MAX 4096
+#define ST_CHANNEL_CONTROLS    4
+
+typedef struct st_channel_op st_channel_op_t;
+
+/** UCP is done with an operation, whose status and length are set. The operation
+ *  is out of all lists and its function frees it. */
+typedef void (*st_channel_done_t)(st_channel_op_t *op);
+
+/** An operation under way: from the call to its callback. */
+struct st_channel_op {
+    ucp_st_stack_item_t  item;     /* In the context's stack, or list of free
+                                      ones */
+    ucs_list_link_t      link;     /* In a list of the channel, or context */
+    ucp_st_channel_ctx_h ctx;
+    ucp_st_channel_h     channel;  /* NULL: none, or destroyed */
+    void                 *request; /* UCP's; NULL while UCP has none */
+    st_channel_done_t    done;
+    ucp_st_channel_cb_t  cb;       /* Or NULL */
+    void                 *arg;
+    uint64_t             number;
+    const void           *buffer;  /* Of a send that was put off; own memory of a
+                                      control message or kept message */
+    size_t               length;
+    ucs_status_t         status;
+};
+
+/** A message that came while its end was moved. */
+typedef struct st_channel_kept {
+    ucs_list_link_t link; /* In the order of the numbers */
+    uint64_t        number;
+    size_t          length;
+    uint8_t         data[];
+} st_channel_kept_t;
+
+/** Kinds of control messages. */
+typedef enum {
+    ST_CHANNEL_STOP,    /* An end is to be moved: put off sends */
+    ST_CHANNEL_STOPPED, /* The answer */
+    ST_CHANNEL_META     /* Of ucp_st_msg.h */
+} st_channel_kind_t;
+
+/** The first bytes of a control message, in the byte order of the machine. */
+typedef struct st_channel_control {
+    uint32_t kind;
+    uint32_t end;   /* That sends it */
+    uint64_t id;
+    uint64_t count; /* The number of its next send */
+    uint64_t moves; /* How often it was to be moved, this one included */
+} st_channel_control_t;
+
+/** A control message of a channel that is not there yet. */
+typedef struct st_channel_early {
+    ucs_list_link_t      link;
+    st_channel_control_t control;
+} st_channel_early_t;
+
+struct ucp_st_channel_ctx {
+    ucp_worker_h        worker;
+    ucp_st_worker_h     st_worker; /* Or NULL */
+    ucp_st_tag_layout_t layout;
+    ucp_st_stack_t      completed; /* Operations; with an st worker */
+    ucp_st_stack_item_t *unused;   /* Operations */
+    size_t              num_ops;   /* That are used, */
+    size_t              num_controls; /* ... for receives of control messages */
+    size_t              num_channels;
+    ucs_list_link_t     channels[ST_CHANNEL_BUCKETS];
+    ucs_list_link_t     orphans;   /* Operations of destroyed channels */
+    ucs_list_link_t     moving;    /* Channels that become quiet */
+    ucs_list_link_t     early;
+    st_channel_op_t     *controls[ST_CHANNEL_CONTROLS]; /* Receives */
+    int                 is_closing;
+};
+
+/** What an end does about its being moved. */
+typedef enum {
+    ST_CHANNEL_OPEN,
+    ST_CHANNEL_MOVING, /* Becomes quiet */
+    ST_CHANNEL_QUIET
+} st_channel_state_t;
+
+struct ucp_st_channel {
+    ucs_list_link_t      link;       /* In its bucket */
+    ucp_st_channel_ctx_h ctx;
+    ucp_ep_h             ep;         /* Or NULL */
+    ucp_st_peer_h        peer;       /* Or NULL */
+    uint64_t             id;
+    unsigned             end;
+    uint64_t             tags[2];    /* Of what ends 0 and 1 send, without the
+                                        number */
+    uint64_t             sent;       /* Number of the next send */
+    uint64_t             received;   /* Of the next receive behind `kept` */
+    ucs_list_link_t      sends;      /* Operations that UCP has */
+    ucs_list_link_t      recvs;
+    ucs_list_link_t      put_off;    /* Sends, in the order of their numbers */
+    ucs_list_link_t      kept;
+    size_t               num_kept;
+    int                  is_explicit; /* Numbers were the caller's */
+    unsigned             holds;      /* Calls that use it behind callbacks */
+    int                  is_dead;    /* Destroyed, and held */
+
+    st_channel_state_t   state;
+    ucs_list_link_t      moving;     /* In the context's list */
+    ucp_st_channel_cb_t  quiet_cb;
+    void                 *quiet_arg;
+    ucs_status_t         quiet_status; /* Of telling the other end */
+    uint64_t             *again;     /* Numbers whose receives were cancelled, */
+    size_t               num_again;  /* ascending */
+    size_t               drains;     /* Messages that are being kept */
+    uint64_t             moves;      /* Of this end */
+    uint64_t             bound;      /* Of the other one, that rebind told */
+    int                  is_stopped; /* The other end is being moved */
+    int                  is_counted; /* `count` is known */
+    int                  is_asked;   /* ... and waits for an answer by an
+                                        endpoint that rebind will give */
+    uint64_t             count;      /* The other end's next number */
+};
+
+
+/* st_channel.c */
+
+/** A field of a tag. */
+static inline uint64_t st_channel_mask(const ucp_st_tag_field_t *field)
+{
+    return (field->width == 64) ? UINT64_MAX : ((1ull << field->width) - 1);
+}
+
+static inline uint64_t st_channel_put(const ucp_st_tag_field_t *field,
+                                      uint64_t value)
+{
+    return value << field->first;
+}
+
+/** Get an operation, whose link is in no list; NULL without memory. */
+st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
+                                   ucp_st_channel_h channel,
+                                   ucp_st_channel_cb_t cb, void *arg);
+
+void st_channel_op_put(st_channel_op_t *op);
+
+/** Give a send or receive to UCP. UCS_OK and errors give the operation back to
+ *  the caller; UCS_INPROGRESS: `done` is called later. */
+ucs_status_t st_channel_op_send(st_channel_op_t *op, ucp_ep_h ep,
+                                const void *buffer, size_t length,
+                                uint64_t tag);
+ucs_status_t st_channel_op_recv(st_channel_op_t *op, void *buffer,
+                                size_t length, uint64_t tag, uint64_t mask,
+                                size_t *length_p);
+
+ucs_status_t st_channel_op_recv_message(st_channel_op_t *op, void *buffer,
+                                        size_t length,
+                                        ucp_tag_message_h message);
+
+/** Create an end, as ucp_st_channel_create(), whose early messages are then
+ *  taken. */
+ucs_status_t st_channel_make(ucp_st_channel_ctx_h ctx,
+                             const ucp_st_channel_params_t *params,
+                             ucp_st_channel_h *channel_p);
+void st_channel_take_early(ucp_st_channel_h channel);
+
+/** The end of a channel that is here, or NULL. */
+ucp_st_channel_h st_channel_find(ucp_st_channel_ctx_h ctx, uint64_t id,
+                                 unsigned end);
+
+/** Begin all sends that were put off. */
+void st_channel_send_put_off(ucp_st_channel_h channel);
+
+/** Cancel receives that have not matched, and sends that were put off. The
+ *  channel is held. */
+void st_channel_cancel(ucp_st_channel_h channel);
+
+/** Have a channel live through callbacks, in which it may be destroyed. */
+void st_channel_hold(ucp_st_channel_h channel);
+void st_channel_release(ucp_st_channel_h channel);
+
+
+/* st_channel_ctrl.c: control messages */
+
+ucs_status_t st_channel_ctrl_init(ucp_st_channel_ctx_h ctx);
+void st_channel_ctrl_cleanup(ucp_st_channel_ctx_h ctx);
+
+/** Send one, with bytes behind it. `cb` may be NULL; it is called in any case
+ *  but that of an error that is returned. */
+ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,
+                                  const st_channel_control_t *control,
+                                  const void *more, size_t length,
+                                  ucp_st_channel_cb_t cb, void *arg);
+
+
+/* st_channel_move.c: migration */
+
+/** A control message of the other end. */
+void st_channel_move_told(ucp_st_channel_h channel,
+                          const st_channel_control_t *control);
+
+/** A receive was cancelled while the end becomes quiet. */
+ucs_status_t st_channel_move_again(ucp_st_channel_h channel, uint64_t number);
+
+/** Carry on with an end that becomes quiet. Non-zero if something was done. */
+unsigned st_channel_move_progress(ucp_st_channel_h channel);
+
+/** Forget what a channel has of it. */
+void st_channel_move_cleanup(ucp_st_channel_h channel);
+
+#endif

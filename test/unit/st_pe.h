@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_pe.h - PEs of a runtime in one process: each has a UCP worker, endpoints to
+ * all of them, itself included, and a context of channels.
+ */
+#ifndef ST_PE_H_
+#define ST_PE_H_
+
+#include "ucp_side.h"
+
+#include <ucp_st_channel.h>
+
+#define ST_PE_MAX 8
+
+typedef struct st_pe {
+    ucp_side_t           side;
+    ucp_worker_h         worker; /* Of it */
+    ucp_ep_h             eps[ST_PE_MAX];
+    ucp_st_channel_ctx_h ctx;
+} st_pe_t;
+
+typedef struct st_pes {
+    unsigned num;
+    st_pe_t  pe[ST_PE_MAX];
+} st_pes_t;
+
+/** A worker over UCX_TLS. Asserts. */
+void st_pe_open(ucp_side_t *side);
+
+/** An endpoint that fails with its peer. Asserts. */
+ucp_ep_h st_pe_connect(ucp_worker_h worker, const void *address);
+
+/** So many PEs with this layout; NULL: the paper's. Asserts. */
+void st_pes_init(st_pes_t *pes, unsigned num,
+                 const ucp_st_tag_layout_t *layout);
+
+/** All channels are destroyed. Asserts that the contexts can be, too. */
+void st_pes_cleanup(st_pes_t *pes);
+
+/** Progress all once. */
+void st_pes_progress(st_pes_t *pes);
+
+/** An end of channel `id` on PE `at`, whose other end is on PE `other`.
+ *  Asserts. */
+ucp_st_channel_h st_pes_channel(st_pes_t *pes, unsigned at, unsigned other,
+                                uint64_t id, unsigned end);
+
+#endif
