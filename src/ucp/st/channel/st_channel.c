@@ -23,6 +23,15 @@
 #include <string.h>
 
 
+/* The length of a message that is there at once: an older UCP tells it to the
+ * callback alone */
+#if UCP_API_VERSION >= UCP_VERSION(1, 16)
+#  define ST_CHANNEL_RECV_FLAGS UCP_OP_ATTR_FIELD_RECV_INFO
+#else
+#  define ST_CHANNEL_RECV_FLAGS UCP_OP_ATTR_FLAG_NO_IMM_CMPL
+#endif
+
+
 const ucp_st_tag_layout_t ucp_st_tag_layout_paper = {
     .type         = {.first = 60, .width = 4},
     .id           = {.first = 32, .width = 28},
@@ -89,9 +98,16 @@ static void st_channel_op_end(st_channel_op_t *op)
     op->done(op);
 }
 
+/* UCP may complete an operation in the call that gives it to UCP, and another
+ * thread while that call returns: whichever of the two comes second knows of the
+ * first one. Acquire and release: the status and length go along. */
 static void st_channel_op_completed(st_channel_op_t *op, ucs_status_t status)
 {
     op->status = status;
+    if (__atomic_exchange_n(&op->stage, ST_CHANNEL_OP_COMPLETED,
+                            __ATOMIC_ACQ_REL) == ST_CHANNEL_OP_GIVEN) {
+        return; /* The call goes on with it */
+    }
     if (op->ctx->st_worker != NULL) {
         ucp_st_stack_push(&op->ctx->completed, &op->item);
     } else {
@@ -115,7 +131,9 @@ static void st_channel_on_recv(void *request, ucs_status_t status,
     st_channel_op_completed(op, status);
 }
 
+/* What UCP returned. The operation is in a list before others may end it. */
 static ucs_status_t st_channel_op_posted(st_channel_op_t *op,
+                                         ucs_list_link_t *list,
                                          ucs_status_ptr_t request)
 {
     if (request == NULL) {
@@ -125,11 +143,20 @@ static ucs_status_t st_channel_op_posted(st_channel_op_t *op,
         return UCS_PTR_STATUS(request);
     }
     op->request = request;
-    return UCS_INPROGRESS;
+    ucs_list_add_tail(list, &op->link);
+    if (__atomic_exchange_n(&op->stage, ST_CHANNEL_OP_POSTED,
+                            __ATOMIC_ACQ_REL) == ST_CHANNEL_OP_GIVEN) {
+        return UCS_INPROGRESS;
+    }
+    ucs_list_del(&op->link);
+    ucp_request_free(op->request);
+    op->request = NULL;
+    return op->status;
 }
 
-ucs_status_t st_channel_op_send(st_channel_op_t *op, ucp_ep_h ep,
-                                const void *buffer, size_t length, uint64_t tag)
+ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
+                                ucp_ep_h ep, const void *buffer, size_t length,
+                                uint64_t tag)
 {
     const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -138,36 +165,38 @@ ucs_status_t st_channel_op_send(st_channel_op_t *op, ucp_ep_h ep,
         .user_data    = op
     };
 
+    op->stage  = ST_CHANNEL_OP_GIVEN;
     op->length = length;
-    return st_channel_op_posted(op, ucp_tag_send_nbx(ep, buffer, length, tag,
-                                                     &param));
+    return st_channel_op_posted(op, list, ucp_tag_send_nbx(ep, buffer, length,
+                                                           tag, &param));
 }
 
-ucs_status_t st_channel_op_recv(st_channel_op_t *op, void *buffer,
-                                size_t length, uint64_t tag, uint64_t mask,
-                                size_t *length_p)
+ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
+                                void *buffer, size_t length, uint64_t tag,
+                                uint64_t mask)
 {
     ucp_tag_recv_info_t info        = {.length = 0};
     const ucp_request_param_t param = {
         .op_attr_mask       = UCP_OP_ATTR_FIELD_CALLBACK |
                               UCP_OP_ATTR_FIELD_USER_DATA |
-                              UCP_OP_ATTR_FIELD_RECV_INFO,
+                              ST_CHANNEL_RECV_FLAGS,
         .cb.recv            = st_channel_on_recv,
         .user_data          = op,
         .recv_info.tag_info = &info
     };
-    ucs_status_t status;
+    ucs_status_ptr_t request;
 
-    status = st_channel_op_posted(op, ucp_tag_recv_nbx(op->ctx->worker, buffer,
-                                                       length, tag, mask,
-                                                       &param));
-    if ((status == UCS_OK) && (length_p != NULL)) {
-        *length_p = info.length;
+    op->stage = ST_CHANNEL_OP_GIVEN;
+    request   = ucp_tag_recv_nbx(op->ctx->worker, buffer, length, tag, mask,
+                                 &param);
+    if (request == NULL) {
+        op->length = info.length;
     }
-    return status;
+    return st_channel_op_posted(op, list, request);
 }
 
-ucs_status_t st_channel_op_recv_message(st_channel_op_t *op, void *buffer,
+ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
+                                        ucs_list_link_t *list, void *buffer,
                                         size_t length,
                                         ucp_tag_message_h message)
 {
@@ -178,9 +207,10 @@ ucs_status_t st_channel_op_recv_message(st_channel_op_t *op, void *buffer,
         .user_data    = op
     };
 
-    return st_channel_op_posted(op, ucp_tag_msg_recv_nbx(op->ctx->worker,
-                                                         buffer, length,
-                                                         message, &param));
+    op->stage = ST_CHANNEL_OP_GIVEN;
+    return st_channel_op_posted(op, list,
+                                ucp_tag_msg_recv_nbx(op->ctx->worker, buffer,
+                                                     length, message, &param));
 }
 
 /* Calls back for a message of a channel. That of a destroyed one was cancelled,
@@ -560,15 +590,9 @@ static ucs_status_t st_channel_begin_send(ucp_st_channel_h channel,
                                           st_channel_op_t *op,
                                           const void *buffer, size_t length)
 {
-    ucs_status_t status;
-
-    status = st_channel_op_send(op, channel->ep, buffer, length,
-                                st_channel_tag(channel, channel->end,
-                                               op->number));
-    if (status == UCS_INPROGRESS) {
-        ucs_list_add_tail(&channel->sends, &op->link);
-    }
-    return status;
+    return st_channel_op_send(op, &channel->sends, channel->ep, buffer, length,
+                              st_channel_tag(channel, channel->end,
+                                             op->number));
 }
 
 void st_channel_send_put_off(ucp_st_channel_h channel)
@@ -664,13 +688,13 @@ static ucs_status_t st_channel_recv_number(ucp_st_channel_h channel,
     }
     op->number = number;
     op->done   = st_channel_recv_done;
-    status     = st_channel_op_recv(op, buffer, length,
+    status     = st_channel_op_recv(op, &channel->recvs, buffer, length,
                                     st_channel_tag(channel, !channel->end,
-                                                   number), UINT64_MAX,
-                                    length_p);
-    if (status == UCS_INPROGRESS) {
-        ucs_list_add_tail(&channel->recvs, &op->link);
-    } else {
+                                                   number), UINT64_MAX);
+    if (status != UCS_INPROGRESS) {
+        if ((status == UCS_OK) && (length_p != NULL)) {
+            *length_p = op->length;
+        }
         st_channel_op_put(op);
     }
     return status;

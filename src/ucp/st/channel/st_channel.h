@@ -28,6 +28,13 @@ typedef struct st_channel_op st_channel_op_t;
  *  is out of all lists and its function frees it. */
 typedef void (*st_channel_done_t)(st_channel_op_t *op);
 
+/** Where an operation is that UCP gets. */
+enum {
+    ST_CHANNEL_OP_GIVEN,    /* The call to UCP has not returned */
+    ST_CHANNEL_OP_POSTED,   /* It has */
+    ST_CHANNEL_OP_COMPLETED /* UCP has called back */
+};
+
 /** An operation under way: from the call to its callback. */
 struct st_channel_op {
     ucp_st_stack_item_t  item;     /* In the context's stack, or list of free
@@ -36,6 +43,7 @@ struct st_channel_op {
     ucp_st_channel_ctx_h ctx;
     ucp_st_channel_h     channel;  /* NULL: none, or destroyed */
     void                 *request; /* UCP's; NULL while UCP has none */
+    int                  stage;    /* Atomic */
     st_channel_done_t    done;
     ucp_st_channel_cb_t  cb;       /* Or NULL */
     void                 *arg;
@@ -159,16 +167,18 @@ st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
 
 void st_channel_op_put(st_channel_op_t *op);
 
-/** Give a send or receive to UCP. UCS_OK and errors give the operation back to
- *  the caller; UCS_INPROGRESS: `done` is called later. */
-ucs_status_t st_channel_op_send(st_channel_op_t *op, ucp_ep_h ep,
-                                const void *buffer, size_t length,
+/** Give a send, or a receive, or one of a message that was probed, to UCP.
+ *  UCS_OK and errors give the operation back to the caller; its length is then
+ *  that of the message. UCS_INPROGRESS: it is in the list until its `done` is
+ *  called. */
+ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
+                                ucp_ep_h ep, const void *buffer, size_t length,
                                 uint64_t tag);
-ucs_status_t st_channel_op_recv(st_channel_op_t *op, void *buffer,
-                                size_t length, uint64_t tag, uint64_t mask,
-                                size_t *length_p);
-
-ucs_status_t st_channel_op_recv_message(st_channel_op_t *op, void *buffer,
+ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
+                                void *buffer, size_t length, uint64_t tag,
+                                uint64_t mask);
+ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
+                                        ucs_list_link_t *list, void *buffer,
                                         size_t length,
                                         ucp_tag_message_h message);
 

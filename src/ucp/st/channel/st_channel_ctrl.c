@@ -79,24 +79,19 @@ static void st_channel_ctrl_done(st_channel_op_t *op);
 static ucs_status_t st_channel_ctrl_post(st_channel_op_t *op)
 {
     ucp_st_channel_ctx_h ctx = op->ctx;
-    size_t length            = 0;
+    uint64_t mask            = st_channel_put(&ctx->layout.type,
+                                              st_channel_mask(
+                                                      &ctx->layout.type));
     ucs_status_t status;
 
     do {
-        status = st_channel_op_recv(op, (void*)op->buffer,
+        status = st_channel_op_recv(op, &ctx->orphans, (void*)op->buffer,
                                     ST_CHANNEL_CONTROL_ROOM,
-                                    st_channel_ctrl_tag(ctx),
-                                    st_channel_put(&ctx->layout.type,
-                                                   st_channel_mask(
-                                                           &ctx->layout.type)),
-                                    &length);
+                                    st_channel_ctrl_tag(ctx), mask);
         if (status == UCS_OK) {
-            st_channel_ctrl_take(ctx, op->buffer, length);
+            st_channel_ctrl_take(ctx, op->buffer, op->length);
         }
     } while ((status == UCS_OK) || (status == UCS_ERR_MESSAGE_TRUNCATED));
-    if (status == UCS_INPROGRESS) {
-        ucs_list_add_tail(&ctx->orphans, &op->link);
-    }
     return status;
 }
 
@@ -207,10 +202,9 @@ ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,
     }
     op->buffer = bytes;
     op->done   = st_channel_ctrl_sent;
-    status     = st_channel_op_send(op, ep, bytes, size,
+    status     = st_channel_op_send(op, &ctx->orphans, ep, bytes, size,
                                     st_channel_ctrl_tag(ctx));
     if (status == UCS_INPROGRESS) {
-        ucs_list_add_tail(&ctx->orphans, &op->link);
         return UCS_OK;
     }
     op->cb     = UCS_STATUS_IS_ERR(status) ? NULL : op->cb;

@@ -258,10 +258,9 @@ static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
     ucs_list_add_tail(&channel->kept, &kept->link);
     ++channel->num_kept;
     ++channel->drains;
-    status = st_channel_op_recv_message(op, kept->data, length, message);
-    if (status == UCS_INPROGRESS) {
-        ucs_list_add_tail(&channel->recvs, &op->link);
-    } else {
+    status = st_channel_op_recv_message(op, &channel->recvs, kept->data, length,
+                                        message);
+    if (status != UCS_INPROGRESS) {
         op->status = status;
         st_channel_move_kept(op);
     }
