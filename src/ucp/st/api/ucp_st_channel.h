@@ -389,6 +389,68 @@ ucs_status_t ucp_st_channel_unpack(ucp_st_channel_ctx_h ctx,
 ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
                                    const ucp_st_channel_params_t *params);
 
+/**
+ * Send the next message when a stream comes to it. The stream starts the send
+ * and goes on once the buffer may be reused. The context must have an st worker,
+ * and the channel a peer.
+ *
+ * Where the buffer and length were matched (@ref ucp_st_channel_match) the
+ * message goes over the lanes of matched pairs; such messages have no numbers,
+ * and the other end receives each with the buffer that it has matched. Else it
+ * has the next number, and a thread of the library gives it to UCP
+ * (ucp_st_batch.h): the other end may use any receive.
+ *
+ * @param [in] channel The end.
+ * @param [in] queue   Of the stream; of the context's st worker.
+ * @param [in] buffer  What is sent; NULL is legal without a length.
+ * @param [in] length  In bytes.
+ * @param [in] cb      Called from @ref ucp_st_channel_progress once the message
+ *                     is sent; may be NULL.
+ * @param [in] arg     Its argument.
+ *
+ * @return UCS_INPROGRESS: the stream has it; UCS_ERR_BUSY while the end is to be
+ *         moved, or its sends are put off; UCS_ERR_NOT_CONNECTED without a peer
+ *         or an st worker; an error of ucp_st_enqueue_start(), _wait() or
+ *         ucp_st_enqueue_send(). If the start was enqueued and the wait was not,
+ *         the call returns UCS_INPROGRESS and the queue is in error.
+ */
+ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
+                                        ucp_st_queue_h queue, void *buffer,
+                                        size_t length, ucp_st_channel_cb_t cb,
+                                        void *arg);
+
+
+/** Receive the next message when a stream comes to it, which goes on once it is
+ *  there: as @ref ucp_st_channel_send_stream. UCS_ERR_BUSY also while messages
+ *  are kept that came while the end was moved: receive these first. */
+ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
+                                        ucp_st_queue_h queue, void *buffer,
+                                        size_t length, ucp_st_channel_cb_t cb,
+                                        void *arg);
+
+
+/**
+ * Agree with the other end on a buffer, for operations on streams. The two ends
+ * match as many sends and receives, in the same order. A channel with matched
+ * buffers cannot be moved; they are released with it.
+ *
+ * @param [in] channel The end.
+ * @param [in] is_send Non-zero: what is sent; zero: where it is received.
+ * @param [in] buffer  The buffer; it must live as long as the channel.
+ * @param [in] length  In bytes; of a receive: room.
+ * @param [in] cb      Called from @ref ucp_st_channel_progress once it is
+ *                     matched, with UCS_OK, or with the error of ucp_st_match();
+ *                     may be NULL.
+ * @param [in] arg     Its argument.
+ *
+ * @return UCS_INPROGRESS; UCS_ERR_ALREADY_EXISTS if it was matched; as
+ *         @ref ucp_st_channel_send_stream; an error of ucp_st_send_init(),
+ *         ucp_st_recv_init() or ucp_st_imatchall().
+ */
+ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
+                                  void *buffer, size_t length,
+                                  ucp_st_channel_cb_t cb, void *arg);
+
 #ifdef __cplusplus
 }
 #endif

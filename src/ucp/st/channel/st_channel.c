@@ -333,6 +333,8 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
     ucs_list_head_init(&ctx->orphans);
     ucs_list_head_init(&ctx->moving);
     ucs_list_head_init(&ctx->early);
+    ucs_list_head_init(&ctx->uses);
+    ucs_list_head_init(&ctx->pairs);
     status = st_channel_ctrl_init(ctx);
     if (status != UCS_OK) {
         (void)ucp_st_channel_ctx_destroy(ctx);
@@ -350,7 +352,8 @@ ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx)
     if (ctx == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((ctx->num_channels > 0) || (ctx->num_ops > ctx->num_controls)) {
+    if ((ctx->num_channels > 0) || (ctx->num_ops > ctx->num_controls) ||
+        !ucs_list_is_empty(&ctx->pairs)) {
         return UCS_ERR_BUSY;
     }
     st_channel_ctrl_cleanup(ctx);
@@ -385,6 +388,9 @@ unsigned ucp_st_channel_progress(ucp_st_channel_ctx_h ctx)
         ucs_list_del(&channel->moving);
         ucs_list_add_tail(&ctx->moving, &channel->moving);
         count += st_channel_move_progress(channel);
+    }
+    if (ctx->st_worker != NULL) {
+        count += st_channel_stream_progress(ctx);
     }
     return count;
 }
@@ -476,6 +482,7 @@ ucs_status_t st_channel_make(ucp_st_channel_ctx_h ctx,
     ucs_list_head_init(&channel->recvs);
     ucs_list_head_init(&channel->put_off);
     ucs_list_head_init(&channel->kept);
+    ucs_list_head_init(&channel->pairs);
     ucs_list_add_tail(st_channel_bucket(ctx, id), &channel->link);
     ++ctx->num_channels;
     *channel_p = channel;
@@ -521,6 +528,7 @@ void st_channel_release(ucp_st_channel_h channel)
     st_channel_orphan(channel, &channel->sends);
     st_channel_orphan(channel, &channel->recvs);
     st_channel_move_cleanup(channel);
+    st_channel_stream_cleanup(channel);
     --channel->ctx->num_channels;
     free(channel);
 }
@@ -558,6 +566,9 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
     if (channel == NULL) {
         return UCS_OK;
     }
+    if (channel->num_uses > 0) {
+        return UCS_ERR_BUSY;
+    }
     ucs_list_del(&channel->link);
     channel->is_dead = 1;
     st_channel_hold(channel);
@@ -578,8 +589,7 @@ static uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number)
     return (number + 1) & st_channel_mask(&channel->ctx->layout.counter);
 }
 
-static uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
-                               uint64_t number)
+uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end, uint64_t number)
 {
     return channel->tags[end] |
            st_channel_put(&channel->ctx->layout.counter, number);

@@ -96,6 +96,8 @@ struct ucp_st_channel_ctx {
     ucs_list_link_t     channels[ST_CHANNEL_BUCKETS];
     ucs_list_link_t     orphans;   /* Operations of destroyed channels */
     ucs_list_link_t     moving;    /* Channels that become quiet */
+    ucs_list_link_t     uses;      /* Operations on streams */
+    ucs_list_link_t     pairs;     /* That are being matched, or freed */
     ucs_list_link_t     early;
     st_channel_op_t     *controls[ST_CHANNEL_CONTROLS]; /* Receives */
     int                 is_closing;
@@ -125,6 +127,10 @@ struct ucp_st_channel {
     ucs_list_link_t      kept;
     size_t               num_kept;
     int                  is_explicit; /* Numbers were the caller's */
+    ucs_list_link_t      pairs;      /* Matched buffers */
+    uint64_t             num_pairs[2]; /* Receives and sends that were given to
+                                          match */
+    size_t               num_uses;   /* Operations on streams under way */
     unsigned             holds;      /* Calls that use it behind callbacks */
     int                  is_dead;    /* Destroyed, and held */
 
@@ -232,5 +238,18 @@ unsigned st_channel_move_progress(ucp_st_channel_h channel);
 
 /** Forget what a channel has of it. */
 void st_channel_move_cleanup(ucp_st_channel_h channel);
+
+
+/* st_channel_stream.c: operations on streams */
+
+/** Carry on with them. Non-zero if something was done. */
+unsigned st_channel_stream_progress(ucp_st_channel_ctx_h ctx);
+
+/** Release the pairs of a channel that is destroyed. */
+void st_channel_stream_cleanup(ucp_st_channel_h channel);
+
+/** The tag of a message that an end sends. */
+uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
+                        uint64_t number);
 
 #endif

@@ -188,7 +188,8 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     if (channel->is_explicit) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped) {
+    if ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped ||
+        (channel->num_uses > 0) || !ucs_list_is_empty(&channel->pairs)) {
         return UCS_ERR_BUSY;
     }
     if (channel->ep == NULL) {

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_channel_stream.c - messages of channels that a stream starts and waits for.
+ *
+ * Buffers that both ends have matched are persistent operations (a pair): a
+ * message is a start and a wait of its operation. Others are messages that are
+ * used once, with the tag of their number. The host finds out that they are over
+ * by asking, in ucp_st_channel_progress(): streams do not call it.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "channel/st_channel.h"
+
+#include <ucp_st.h>
+#include <ucs/type/status.h>
+
+#include <stdlib.h>
+
+
+/** A buffer that is matched, or to be. */
+typedef struct st_channel_pair {
+    ucs_list_link_t     link;    /* In the channel's list */
+    ucs_list_link_t     asked;   /* In the context's list while it is matched, or
+                                    to be freed */
+    ucp_st_channel_h    channel; /* NULL: to be freed */
+    ucp_st_op_h         op;
+    int                 is_send;
+    const void          *buffer;
+    size_t              length;
+    int                 is_matched;
+    uint64_t            uses;    /* Started */
+    ucp_st_channel_cb_t cb;      /* Of the match */
+    void                *arg;
+} st_channel_pair_t;
+
+/** A message that a stream has. */
+typedef struct st_channel_use {
+    ucs_list_link_t     link;    /* In the context's list */
+    ucp_st_channel_h    channel;
+    st_channel_pair_t   *pair;   /* NULL: it is used once */
+    uint64_t            count;   /* Of the pair's uses, with this one */
+    ucp_st_req_h        request; /* Of one that is used once */
+    ucp_st_channel_cb_t cb;
+    void                *arg;
+} st_channel_use_t;
+
+
+static st_channel_pair_t *st_channel_pair_find(ucp_st_channel_h channel,
+                                               int is_send, const void *buffer,
+                                               size_t length)
+{
+    st_channel_pair_t *pair;
+
+    ucs_list_for_each(pair, &channel->pairs, link) {
+        if ((pair->is_send == is_send) && (pair->buffer == buffer) &&
+            (pair->length == length)) {
+            return pair;
+        }
+    }
+    return NULL;
+}
+
+/* Whether the channel can have operations on streams */
+static ucs_status_t st_channel_stream_check(ucp_st_channel_h channel,
+                                            const void *buffer, size_t length)
+{
+    if ((channel == NULL) || ((buffer == NULL) && (length > 0))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((channel->ctx->st_worker == NULL) || (channel->peer == NULL)) {
+        return UCS_ERR_NOT_CONNECTED;
+    }
+    return ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped) ?
+                   UCS_ERR_BUSY :
+                   UCS_OK;
+}
+
+/* Both ends count what they match in a direction */
+static ucs_status_t st_channel_pair_make(ucp_st_channel_h channel, int is_send,
+                                         void *buffer, size_t length,
+                                         ucp_st_op_h *op_p)
+{
+    const unsigned end              = is_send ? channel->end : !channel->end;
+    const ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER |
+                      UCP_ST_OP_PARAM_FIELD_TAG,
+        .buffer     = buffer,
+        .length     = length,
+        .peer       = channel->peer,
+        .tag        = st_channel_tag(channel, end, channel->num_pairs[is_send])
+    };
+    ucp_st_worker_h worker = channel->ctx->st_worker;
+    ucs_status_t status;
+
+    status = (is_send ? ucp_st_send_init : ucp_st_recv_init)(worker, &params,
+                                                             op_p);
+    if (status == UCS_OK) {
+        status = ucp_st_imatchall(op_p, 1);
+        if (status != UCS_OK) {
+            (void)ucp_st_op_free(*op_p);
+        }
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
+                                  void *buffer, size_t length,
+                                  ucp_st_channel_cb_t cb, void *arg)
+{
+    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+    st_channel_pair_t *pair;
+
+    is_send = (is_send != 0);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (st_channel_pair_find(channel, is_send, buffer, length) != NULL) {
+        return UCS_ERR_ALREADY_EXISTS;
+    }
+    pair = malloc(sizeof(*pair));
+    if (pair == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *pair  = (st_channel_pair_t){
+        .channel = channel, .is_send = is_send, .buffer = buffer,
+        .length  = length,  .cb      = cb,      .arg    = arg
+    };
+    status = st_channel_pair_make(channel, is_send, buffer, length, &pair->op);
+    if (status != UCS_OK) {
+        free(pair);
+        return status;
+    }
+    ++channel->num_pairs[is_send];
+    ucs_list_add_tail(&channel->pairs, &pair->link);
+    ucs_list_add_tail(&channel->ctx->pairs, &pair->asked);
+    return UCS_INPROGRESS;
+}
+
+/* Asks for a match, or tries to free; whether something came of it */
+static int st_channel_pair_progress(st_channel_pair_t *pair)
+{
+    ucp_st_channel_cb_t cb = pair->cb;
+    void *arg              = pair->arg;
+    ucs_status_t status;
+
+    if (pair->channel == NULL) {
+        if (ucp_st_op_free(pair->op) == UCS_ERR_BUSY) {
+            return 0;
+        }
+        ucs_list_del(&pair->asked);
+        free(pair);
+        return 1;
+    }
+    status = ucp_st_match_test(pair->op);
+    if (status == UCS_INPROGRESS) {
+        return 0;
+    }
+    if (status == UCS_OK) {
+        ucs_list_del(&pair->asked);
+        pair->is_matched = 1;
+    } else { /* Freed next time */
+        ucs_list_del(&pair->link);
+        pair->channel = NULL;
+    }
+    if (cb != NULL) {
+        cb(arg, status, pair->length);
+    }
+    return 1;
+}
+
+/* The two commands of a matched message. A start that has no wait behind it is
+ * one all the same. */
+static ucs_status_t st_channel_pair_start(st_channel_use_t *use,
+                                          ucp_st_queue_h queue)
+{
+    ucs_status_t status;
+
+    status = ucp_st_enqueue_start(queue, use->pair->op);
+    if (status == UCS_OK) {
+        use->count = ++use->pair->uses;
+        (void)ucp_st_enqueue_wait(queue, use->pair->op);
+    }
+    return status;
+}
+
+/* The commands of a message that is used once */
+static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
+                                          ucp_st_queue_h queue, void *buffer,
+                                          size_t length)
+{
+    ucp_st_channel_h channel         = use->channel;
+    const unsigned end               = is_send ? channel->end : !channel->end;
+    const ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER |
+                      UCP_ST_MSG_PARAM_FIELD_TAG,
+        .buffer     = buffer,
+        .length     = length,
+        .peer       = channel->peer,
+        .tag        = st_channel_tag(channel, end,
+                                     is_send ? channel->sent :
+                                               channel->received)
+    };
+    ucs_status_t status;
+
+    status = (is_send ? ucp_st_enqueue_send :
+                        ucp_st_enqueue_recv)(queue, &params, &use->request);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_enqueue_batch_start(queue);
+    if (status != UCS_OK) {
+        (void)ucp_st_req_free(use->request);
+        return status;
+    }
+    (void)ucp_st_enqueue_batch_wait(queue);
+    return UCS_OK;
+}
+
+static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
+                                            int is_send, ucp_st_queue_h queue,
+                                            void *buffer, size_t length,
+                                            ucp_st_channel_cb_t cb, void *arg)
+{
+    uint64_t *number = is_send ? &channel->sent : &channel->received;
+    st_channel_use_t *use;
+    ucs_status_t status;
+
+    use = malloc(sizeof(*use));
+    if (use == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *use = (st_channel_use_t){
+        .channel = channel,
+        .pair    = st_channel_pair_find(channel, is_send, buffer, length),
+        .cb      = cb,
+        .arg     = arg
+    };
+    if ((use->pair != NULL) && !use->pair->is_matched) {
+        use->pair = NULL;
+    }
+    status = (use->pair != NULL) ?
+                     st_channel_pair_start(use, queue) :
+                     st_channel_once_start(use, is_send, queue, buffer, length);
+    if (status != UCS_OK) {
+        free(use);
+        return status;
+    }
+    if (use->pair == NULL) {
+        *number = (*number + 1) & st_channel_mask(&channel->ctx->layout.counter);
+    }
+    ++channel->num_uses;
+    ucs_list_add_tail(&channel->ctx->uses, &use->link);
+    return UCS_INPROGRESS;
+}
+
+ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
+                                        ucp_st_queue_h queue, void *buffer,
+                                        size_t length, ucp_st_channel_cb_t cb,
+                                        void *arg)
+{
+    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+
+    if ((status == UCS_OK) && !ucs_list_is_empty(&channel->put_off)) {
+        status = UCS_ERR_BUSY;
+    }
+    return (status == UCS_OK) ?
+                   st_channel_stream_start(channel, 1, queue, buffer, length,
+                                           cb, arg) :
+                   status;
+}
+
+ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
+                                        ucp_st_queue_h queue, void *buffer,
+                                        size_t length, ucp_st_channel_cb_t cb,
+                                        void *arg)
+{
+    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+
+    if ((status == UCS_OK) && (channel->num_kept > 0)) {
+        status = UCS_ERR_BUSY;
+    }
+    return (status == UCS_OK) ?
+                   st_channel_stream_start(channel, 0, queue, buffer, length,
+                                           cb, arg) :
+                   status;
+}
+
+/* Whether a message is over, and with what */
+static int st_channel_use_is_over(st_channel_use_t *use, ucs_status_t *status_p,
+                                  size_t *length_p)
+{
+    ucp_st_op_attr_t attr;
+    ucp_st_req_info_t info;
+
+    if (use->pair == NULL) {
+        *status_p = ucp_st_req_test(use->request, &info);
+        *length_p = info.length;
+        return *status_p != UCS_INPROGRESS;
+    }
+    *status_p = ucp_st_op_query(use->pair->op, &attr);
+    if (*status_p == UCS_OK) {
+        *status_p = (attr.completed >= use->count) ? UCS_OK : attr.status;
+        *length_p = attr.length;
+        return (attr.completed >= use->count) || (attr.status != UCS_OK);
+    }
+    return 1;
+}
+
+unsigned st_channel_stream_progress(ucp_st_channel_ctx_h ctx)
+{
+    unsigned count = 0;
+    st_channel_pair_t *pair;
+    st_channel_use_t *use;
+    ucs_status_t status;
+    size_t length = 0;
+    size_t num;
+
+    /* Callbacks may add to the lists, and free: each time the first one */
+    for (num = ucs_list_length(&ctx->pairs);
+         (num > 0) && !ucs_list_is_empty(&ctx->pairs); --num) {
+        pair = ucs_list_head(&ctx->pairs, st_channel_pair_t, asked);
+        ucs_list_del(&pair->asked);
+        ucs_list_add_tail(&ctx->pairs, &pair->asked);
+        count += st_channel_pair_progress(pair);
+    }
+    for (num = ucs_list_length(&ctx->uses);
+         (num > 0) && !ucs_list_is_empty(&ctx->uses); --num) {
+        use = ucs_list_head(&ctx->uses, st_channel_use_t, link);
+        ucs_list_del(&use->link);
+        if (!st_channel_use_is_over(use, &status, &length)) {
+            ucs_list_add_tail(&ctx->uses, &use->link);
+            continue;
+        }
+        if (use->pair == NULL) {
+            (void)ucp_st_req_free(use->request);
+        }
+        --use->channel->num_uses;
+        if (use->cb != NULL) {
+            use->cb(use->arg, status, (status == UCS_OK) ? length : 0);
+        }
+        free(use);
+        ++count;
+    }
+    return count;
+}
+
+void st_channel_stream_cleanup(ucp_st_channel_h channel)
+{
+    st_channel_pair_t *pair, *next;
+
+    ucs_list_for_each_safe(pair, next, &channel->pairs, link) {
+        ucs_list_del(&pair->link);
+        pair->channel = NULL;
+        if (pair->is_matched) {
+            ucs_list_add_tail(&channel->ctx->pairs, &pair->asked);
+        }
+    }
+}
