@@ -28,8 +28,8 @@
  *                                          close, clear is_closing
  *
  * To open memory takes long, and may be to wait for a call of another thread.
- * So a thread opens that holds nothing, and another one closes, which opens need
- * not wait for. Each ends when it has nothing to do.
+ * So a thread opens that holds nothing, and another one closes, which opens
+ * need not wait for. Each ends when it has nothing to do.
  *
  *            asked for             the opener         the last user goes
  *   (none) -----------> to be opened --------> open ---------------------+

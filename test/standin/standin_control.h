@@ -37,7 +37,8 @@ enum {
 /** All are 0 on a GPU, which HIP over CUDA's driver may have below it. */
 STANDIN_API void standin_counts(standin_counts_t *counts);
 
-/** Of HIP over CUDA's driver only: whether that is a GPU's, not the stand-in. */
+/** Of HIP over CUDA's driver only: whether that is a GPU's, not the
+ *  stand-in. */
 STANDIN_API int standin_is_real(void);
 
 STANDIN_API int standin_has_protection(void);

@@ -27,8 +27,8 @@
 #define STANDIN_HANDLE_LEGACY ((void*)1)
 #define STANDIN_HANDLE_THREAD ((void*)2)
 
-/* Calls behind a host function that a queue has room for; seen with CUDA 13.0 on
- * an H200 */
+/* Calls behind a host function that a queue has room for; seen with CUDA 13.0
+ * on an H200 */
 #define STANDIN_CHANGES 55
 
 

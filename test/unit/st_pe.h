@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_pe.h - PEs of a runtime in one process: each has a UCP worker, endpoints to
- * all of them, itself included, and a context of channels.
+ * st_pe.h - PEs of a runtime in one process: each has a UCP worker, endpoints
+ * to all of them, itself included, and a context of channels.
  */
 #ifndef ST_PE_H_
 #define ST_PE_H_
@@ -11,6 +11,9 @@
 #include <ucp_st_channel.h>
 
 #define ST_PE_MAX 8
+
+/** A message: buffer, length, callback, and its argument. */
+#define ST_PE_MSG(...) (&(const ucp_st_channel_msg_t){__VA_ARGS__})
 
 typedef struct st_pe {
     ucp_side_t           side;

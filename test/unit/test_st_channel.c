@@ -44,10 +44,12 @@ static void await(st_pes_t *pes, ucs_status_t status, said_t *said)
     CU_ASSERT_EQUAL(said->calls, (status == UCS_INPROGRESS));
 }
 
-/* One message; whichever side is first */
+/* One message from an end to the other one; the receive is first if the seed is
+ * odd */
 static void exchange(st_pes_t *pes, ucp_st_channel_h from, ucp_st_channel_h to,
-                     size_t length, int is_recv_first, uint64_t seed)
+                     size_t length, uint64_t seed)
 {
+    int is_recv_first = (seed & 1) != 0;
     uint8_t *sbuf    = (length > 0) ? malloc(length) : NULL;
     uint8_t *rbuf    = (length > 0) ? calloc(1, length) : NULL;
     said_t said[2]   = {{0}};
@@ -60,9 +62,12 @@ static void exchange(st_pes_t *pes, ucp_st_channel_h from, ucp_st_channel_h to,
     }
     for (i = 0; i < 2; ++i) {
         is_recv         = (i == 0) == is_recv_first;
-        status[is_recv] = is_recv ?
-                ucp_st_channel_recv(to, rbuf, length, &got, hear, &said[1]) :
-                ucp_st_channel_send(from, sbuf, length, hear, &said[0]);
+        status[is_recv] =
+                is_recv ? ucp_st_channel_recv(
+                                  to, ST_PE_MSG(rbuf, length, hear, &said[1]),
+                                  &got)
+                        : ucp_st_channel_send(from, ST_PE_MSG(sbuf, length,
+                                                              hear, &said[0]));
     }
     await(pes, status[0], &said[0]);
     await(pes, status[1], &said[1]);
@@ -87,8 +92,7 @@ static void exchange_all(unsigned num, const ucp_st_tag_layout_t *layout)
     }
     for (i = 0; i < (sizeof(lengths) / sizeof(lengths[0])); ++i) {
         for (k = 0; k < 4; ++k) {
-            exchange(&pes, end[k & 1], end[!(k & 1)], lengths[i], (k & 2) != 0,
-                     (i * 4) + k);
+            exchange(&pes, end[k / 2], end[!(k / 2)], lengths[i], (i * 4) + k);
         }
     }
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
@@ -115,11 +119,12 @@ ST_CASE(one_pe_both_send)
     end[0] = st_pes_channel(&pes, 0, 0, ID, 0);
     end[1] = st_pes_channel(&pes, 0, 0, ID, 1);
     for (i = 0; i < 2; ++i) {
-        status[i] = ucp_st_channel_send(end[i], &sent[i], 8, hear, &said[i]);
+        status[i] = ucp_st_channel_send(end[i],
+                                        ST_PE_MSG(&sent[i], 8, hear, &said[i]));
     }
     for (i = 0; i < 2; ++i) {
-        status[2 + i] = ucp_st_channel_recv(end[i], &got[i], 8, NULL, hear,
-                                            &said[2 + i]);
+        status[2 + i] = ucp_st_channel_recv(
+                end[i], ST_PE_MSG(&got[i], 8, hear, &said[2 + i]), NULL);
     }
     for (i = 0; i < 4; ++i) {
         await(&pes, status[i], &said[i]);
@@ -154,11 +159,15 @@ static void run_many(int is_recv_first, unsigned ahead)
             is_recv = (j == 0) == is_recv_first;
             for (i = k; (i < k + ahead) && (i < MANY); ++i) {
                 sent[i]            = i + 1;
-                status[is_recv][i] = is_recv ?
-                        ucp_st_channel_recv(end[1], &got[i], 8, NULL, hear,
-                                            &said[1][i]) :
-                        ucp_st_channel_send(end[0], &sent[i], 8, hear,
-                                            &said[0][i]);
+                status[is_recv][i] =
+                        is_recv ? ucp_st_channel_recv(end[1],
+                                                      ST_PE_MSG(&got[i], 8,
+                                                                hear,
+                                                                &said[1][i]),
+                                                      NULL)
+                                : ucp_st_channel_send(
+                                          end[0], ST_PE_MSG(&sent[i], 8, hear,
+                                                            &said[0][i]));
             }
         }
         n = i;
@@ -190,7 +199,8 @@ static void check_tag(const ucp_st_tag_layout_t *layout, uint64_t tag)
 
     st_pes_init(&pes, 2, layout);
     end = st_pes_channel(&pes, 0, 1, ID, 1);
-    await(&pes, ucp_st_channel_send(end, &sent, 8, hear, &said), &said);
+    await(&pes, ucp_st_channel_send(end, ST_PE_MSG(&sent, 8, hear, &said)),
+          &said);
     request = ucp_tag_recv_nbx(pes.pe[1].worker, &got, 8, tag, UINT64_MAX,
                                &param);
     CU_ASSERT_FALSE_FATAL(UCS_PTR_IS_ERR(request));
@@ -245,14 +255,18 @@ ST_CASE(out_of_range)
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, NULL),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_send(NULL, &byte, 1, NULL, NULL),
+    CU_ASSERT_EQUAL(ucp_st_channel_send(NULL, ST_PE_MSG(&byte, 1, NULL, NULL)),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv(NULL, &byte, 1, NULL, NULL, NULL),
-                    UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_send_at(end, 1ull << 32, &byte, 1, NULL,
-                                           NULL), UCS_ERR_OUT_OF_RANGE);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv_at(end, 1ull << 32, &byte, 1, NULL,
-                                           NULL, NULL), UCS_ERR_OUT_OF_RANGE);
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_recv(NULL, ST_PE_MSG(&byte, 1, NULL, NULL), NULL),
+            UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_channel_send_at(end, 1ull << 32,
+                                           ST_PE_MSG(&byte, 1, NULL, NULL)),
+                    UCS_ERR_OUT_OF_RANGE);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv_at(end, 1ull << 32,
+                                           ST_PE_MSG(&byte, 1, NULL, NULL),
+                                           NULL),
+                    UCS_ERR_OUT_OF_RANGE);
     CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes.pe[0].ctx), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(NULL), UCS_OK);
@@ -305,13 +319,14 @@ ST_CASE(no_number)
     st_pes_init(&pes, 2, NULL);
     end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
     end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
-    CU_ASSERT_EQUAL(ucp_st_channel_send(end[0], NULL, 1, NULL, NULL),
+    CU_ASSERT_EQUAL(ucp_st_channel_send(end[0], ST_PE_MSG(NULL, 1, NULL, NULL)),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv(end[1], NULL, 1, NULL, NULL, NULL),
-                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_recv(end[1], ST_PE_MSG(NULL, 1, NULL, NULL), NULL),
+            UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.sent, 0);
-    exchange(&pes, end[0], end[1], sizeof(byte), 0, 3);
+    exchange(&pes, end[0], end[1], sizeof(byte), 4);
     CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.sent, 1);
     CU_ASSERT_EQUAL(attr.id, ID);
@@ -339,12 +354,13 @@ ST_CASE(explicit)
     end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
     for (i = 0; i < 4; ++i) {
         sent[i]   = numbers[i];
-        status[i] = ucp_st_channel_send_at(end[0], numbers[i], &sent[i], 8,
-                                           hear, &said[i]);
+        status[i] = ucp_st_channel_send_at(
+                end[0], numbers[i], ST_PE_MSG(&sent[i], 8, hear, &said[i]));
     }
     for (i = 3; i >= 0; --i) {
-        status[4 + i] = ucp_st_channel_recv_at(end[1], numbers[i], &got[i], 8,
-                                               NULL, hear, &said[4 + i]);
+        status[4 + i] = ucp_st_channel_recv_at(
+                end[1], numbers[i], ST_PE_MSG(&got[i], 8, hear, &said[4 + i]),
+                NULL);
     }
     for (i = 0; i < 8; ++i) {
         await(&pes, status[i], &said[i]);
@@ -373,20 +389,23 @@ static void run_truncated(int is_recv_first)
     end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
     status = UCS_INPROGRESS;
     if (is_recv_first) {
-        status = ucp_st_channel_recv(end[1], &got, 8, NULL, hear, &said[1]);
+        status = ucp_st_channel_recv(end[1], ST_PE_MSG(&got, 8, hear, &said[1]),
+                                     NULL);
         CU_ASSERT_EQUAL(status, UCS_INPROGRESS);
     }
-    await(&pes, ucp_st_channel_send(end[0], sent, 16, hear, &said[0]),
+    await(&pes,
+          ucp_st_channel_send(end[0], ST_PE_MSG(sent, 16, hear, &said[0])),
           &said[0]);
     if (!is_recv_first) {
-        status = ucp_st_channel_recv(end[1], &got, 8, NULL, hear, &said[1]);
+        status = ucp_st_channel_recv(end[1], ST_PE_MSG(&got, 8, hear, &said[1]),
+                                     NULL);
     }
     if (status == UCS_INPROGRESS) {
         await(&pes, status, &said[1]);
         status = said[1].status;
     }
     CU_ASSERT_EQUAL(status, UCS_ERR_MESSAGE_TRUNCATED);
-    exchange(&pes, end[0], end[1], 8, 1, 9); /* The next one is as always */
+    exchange(&pes, end[0], end[1], 8, 9); /* The next one is as always */
     (void)ucp_st_channel_destroy(end[0]);
     (void)ucp_st_channel_destroy(end[1]);
     st_pes_cleanup(&pes);
@@ -416,8 +435,8 @@ static void on_ball(void *arg, ucs_status_t status, size_t length)
     if (player->count < 100) {
         play(player);
     }
-    player->bad += UCS_STATUS_IS_ERR(ucp_st_channel_send(player->end, &out, 8,
-                                                         NULL, NULL));
+    player->bad += UCS_STATUS_IS_ERR(
+            ucp_st_channel_send(player->end, ST_PE_MSG(&out, 8, NULL, NULL)));
 }
 
 /* Short sends are over at once, so that their buffer may go */
@@ -425,8 +444,9 @@ static void play(player_t *player)
 {
     size_t length;
 
-    if (ucp_st_channel_recv(player->end, &player->value, 8, &length, on_ball,
-                            player) == UCS_OK) {
+    if (ucp_st_channel_recv(player->end,
+                            ST_PE_MSG(&player->value, 8, on_ball, player),
+                            &length) == UCS_OK) {
         on_ball(player, UCS_OK, length);
     }
 }
@@ -443,8 +463,8 @@ ST_CASE(callbacks_go_on)
         player[i].end = st_pes_channel(&pes, i, !i, ID, i);
         play(&player[i]);
     }
-    CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_st_channel_send(player[0].end, &first,
-                                                          8, NULL, NULL)));
+    CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_st_channel_send(
+            player[0].end, ST_PE_MSG(&first, 8, NULL, NULL))));
     while ((player[0].count < 100) || (player[1].count < 100)) {
         st_pes_progress(&pes);
     }
@@ -472,10 +492,13 @@ ST_CASE(destroy)
     st_pes_init(&pes, 2, NULL);
     end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
     end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
-    status = ucp_st_channel_send(end[0], sbuf, 8 * LONG, hear, &said[0]);
+    status = ucp_st_channel_send(end[0],
+                                 ST_PE_MSG(sbuf, 8 * LONG, hear, &said[0]));
     for (i = 1; i < 4; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_channel_recv(end[0], rbuf, 8, NULL, hear,
-                                            &said[i]), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(ucp_st_channel_recv(end[0],
+                                            ST_PE_MSG(rbuf, 8, hear, &said[i]),
+                                            NULL),
+                        UCS_INPROGRESS);
     }
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
     for (i = 1; i < 4; ++i) {
@@ -486,8 +509,10 @@ ST_CASE(destroy)
         CU_ASSERT_EQUAL(said[0].calls, 0);
     }
     said[1].calls = 0;
-    await(&pes, ucp_st_channel_recv(end[1], rbuf, 8 * LONG, NULL, hear,
-                                    &said[1]), &said[1]);
+    await(&pes,
+          ucp_st_channel_recv(end[1], ST_PE_MSG(rbuf, 8 * LONG, hear, &said[1]),
+                              NULL),
+          &said[1]);
     CU_ASSERT_TRUE(st_check(rbuf, 8 * LONG, 4));
     await(&pes, status, &said[0]);
     if (status == UCS_INPROGRESS) {
@@ -529,11 +554,13 @@ ST_CASE(destroy_in_callback)
     end       = st_pes_channel(&pes, 0, 1, ID, 0);
     ender.end = st_pes_channel(&pes, 1, 0, ID, 1);
     for (i = 0; i < 3; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_channel_recv(ender.end, &got[i], 8, NULL, on_end,
-                                            &ender), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(
+                ucp_st_channel_recv(
+                        ender.end, ST_PE_MSG(&got[i], 8, on_end, &ender), NULL),
+                UCS_INPROGRESS);
     }
-    CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_st_channel_send(end, &sent, 8, NULL,
-                                                          NULL)));
+    CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(
+            ucp_st_channel_send(end, ST_PE_MSG(&sent, 8, NULL, NULL))));
     while (ender.calls < 3) {
         st_pes_progress(&pes);
     }
@@ -565,8 +592,9 @@ ST_CASE(put_off)
                     UCS_OK);
     end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
     for (i = 0; i < 3; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_channel_send(end[0], &sent[i], 8, hear,
-                                            &said[i]), UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(ucp_st_channel_send(
+                                end[0], ST_PE_MSG(&sent[i], 8, hear, &said[i])),
+                        UCS_INPROGRESS);
     }
     CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[0], NULL, NULL),
                     UCS_ERR_NOT_CONNECTED);
@@ -579,7 +607,9 @@ ST_CASE(put_off)
     CU_ASSERT_EQUAL(ucp_st_channel_rebind(end[0], &there), UCS_OK);
     for (i = 0; i < 3; ++i) {
         memset(&heard, 0, sizeof(heard));
-        await(&pes, ucp_st_channel_recv(end[1], &got, 8, NULL, hear, &heard),
+        await(&pes,
+              ucp_st_channel_recv(end[1], ST_PE_MSG(&got, 8, hear, &heard),
+                                  NULL),
               &heard);
         CU_ASSERT_EQUAL(got, sent[i]);
         await(&pes, UCS_INPROGRESS, &said[i]);
@@ -628,10 +658,14 @@ static void talk(life_t *life, int is_second)
     for (i = 0; i < 100; ++i) {
         memset(said, 0, sizeof(said));
         out = (2 * i) + is_second;
-        await(&life->pes, ucp_st_channel_send(life->end, &out, 8, hear,
-                                              &said[0]), &said[0]);
-        await(&life->pes, ucp_st_channel_recv(life->end, &in, 8, NULL, hear,
-                                              &said[1]), &said[1]);
+        await(&life->pes,
+              ucp_st_channel_send(life->end,
+                                  ST_PE_MSG(&out, 8, hear, &said[0])),
+              &said[0]);
+        await(&life->pes,
+              ucp_st_channel_recv(life->end, ST_PE_MSG(&in, 8, hear, &said[1]),
+                                  NULL),
+              &said[1]);
         CU_ASSERT_EQUAL(in, (2 * i) + !is_second);
     }
 }
@@ -664,13 +698,14 @@ ST_CASE(far_dies)
     life_init(&life, 0);
     talk(&life, 0);
     st_far_kill(&life.far);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv(life.end, &got, 8, NULL, hear,
-                                        &said[1]), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv(
+                            life.end, ST_PE_MSG(&got, 8, hear, &said[1]), NULL),
+                    UCS_INPROGRESS);
     do {
         said[0].calls  = 0;
         said[0].status = UCS_OK;
-        status         = ucp_st_channel_send(life.end, buffer, 64 * LONG, hear,
-                                             &said[0]);
+        status         = ucp_st_channel_send(
+                        life.end, ST_PE_MSG(buffer, 64 * LONG, hear, &said[0]));
         while ((status == UCS_INPROGRESS) && (said[0].calls == 0)) {
             st_pes_progress(&life.pes);
         }

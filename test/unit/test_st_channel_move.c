@@ -138,8 +138,8 @@ static void object_send(object_t *object)
     }
     work->length = length_of(seed);
     st_fill(work->data, work->length, seed);
-    status = ucp_st_channel_send(object->end, work->data, work->length, on_sent,
-                                 work);
+    status = ucp_st_channel_send(
+            object->end, ST_PE_MSG(work->data, work->length, on_sent, work));
     if (status == UCS_INPROGRESS) {
         ++object->sent;
         return;
@@ -161,8 +161,9 @@ static void object_recv(object_t *object)
     }
     CU_ASSERT_EQUAL(ucp_st_channel_query(object->end, &attr), UCS_OK);
     work->number = attr.received;
-    status       = ucp_st_channel_recv(object->end, work->data, LONG,
-                                       &length, on_received, work);
+    status       = ucp_st_channel_recv(
+            object->end, ST_PE_MSG(work->data, LONG, on_received, work),
+            &length);
     if (status == UCS_INPROGRESS) {
         return;
     }
@@ -304,9 +305,11 @@ ST_CASE(one_moves)
         object_send(&pair[1]);
     }
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    CU_ASSERT_EQUAL(ucp_st_channel_send(pair[0].end, NULL, 0, NULL, NULL),
-                    UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv(pair[0].end, NULL, 0, NULL, NULL, NULL),
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_send(pair[0].end, ST_PE_MSG(NULL, 0, NULL, NULL)),
+            UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv(pair[0].end,
+                                        ST_PE_MSG(NULL, 0, NULL, NULL), NULL),
                     UCS_ERR_BUSY);
     while (!pair[0].is_quiet) {
         object_recv(&pair[1]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_channel_stream.c - messages of channels that a stream starts and waits
- * for, of matched buffers and others.
+ * test_st_channel_stream.c - messages of channels that a stream starts and
+ * waits for, of matched buffers and others.
  */
 #include "st_cunit.h"
 #include "st_pair.h"
@@ -138,29 +138,32 @@ static void pass(ends_t *ends, int i)
 static void send_on(ends_t *ends, int i, void *buffer, size_t length,
                     said_t *said)
 {
-    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(ends->end[i],
-                                               ends->pair.side[i].queue, buffer,
-                                               length, hear, said),
-                    UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_send_stream(ends->end[i], ends->pair.side[i].queue,
+                                       ST_PE_MSG(buffer, length, hear, said)),
+            UCS_INPROGRESS);
 }
 
 static void recv_on(ends_t *ends, int i, void *buffer, size_t length,
                     said_t *said)
 {
-    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(ends->end[i],
-                                               ends->pair.side[i].queue, buffer,
-                                               length, hear, said),
-                    UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_recv_stream(ends->end[i], ends->pair.side[i].queue,
+                                       ST_PE_MSG(buffer, length, hear, said)),
+            UCS_INPROGRESS);
 }
 
 static void match(ends_t *ends, int sender, void *from, void *to, size_t length)
 {
     said_t said[2] = {{0}};
 
-    CU_ASSERT_EQUAL(ucp_st_channel_match(ends->end[sender], 1, from, length,
-                                         hear, &said[0]), UCS_INPROGRESS);
-    CU_ASSERT_EQUAL(ucp_st_channel_match(ends->end[!sender], 0, to, length,
-                                         hear, &said[1]), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_match(ends->end[sender], 1,
+                                 ST_PE_MSG(from, length, hear, &said[0])),
+            UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_channel_match(ends->end[!sender], 0,
+                                         ST_PE_MSG(to, length, hear, &said[1])),
+                    UCS_INPROGRESS);
     await(ends, &said[0], 1);
     await(ends, &said[1], 1);
 }
@@ -224,16 +227,16 @@ ST_CASE(one_side)
         return;
     }
     send_on(&ends, 0, &out, sizeof(out), &said[0]);
-    status = ucp_st_channel_recv(ends.end[1], &in, sizeof(in), NULL, hear,
-                                 &said[1]);
+    status = ucp_st_channel_recv(
+            ends.end[1], ST_PE_MSG(&in, sizeof(in), hear, &said[1]), NULL);
     await(&ends, &said[0], 1);
     await(&ends, &said[1], status == UCS_INPROGRESS);
     CU_ASSERT_EQUAL(in, 1);
     out = 2;
     memset(said, 0, sizeof(said));
     recv_on(&ends, 0, &in, sizeof(in), &said[0]);
-    status = ucp_st_channel_send(ends.end[1], &out, sizeof(out), hear,
-                                 &said[1]);
+    status = ucp_st_channel_send(ends.end[1],
+                                 ST_PE_MSG(&out, sizeof(out), hear, &said[1]));
     await(&ends, &said[0], 1);
     await(&ends, &said[1], status == UCS_INPROGRESS);
     CU_ASSERT_EQUAL(in, 2);
@@ -273,12 +276,14 @@ static void run_program(int is_matched, size_t length, unsigned apart)
     st_fill(other[1], length, 2);
     /* A: s(1), r(Y). B: r(1), s(Y). */
     send_on(&ends, 0, one[0], length, &said[0]);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(ends.end[0], queue[0], other[0],
-                                               length, hear, &said[1]),
+    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(
+                            ends.end[0], queue[0],
+                            ST_PE_MSG(other[0], length, hear, &said[1])),
                     UCS_INPROGRESS);
     recv_on(&ends, 1, one[1], length, &said[2]);
-    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(ends.end[1], queue[1], other[1],
-                                               length, hear, &said[3]),
+    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(
+                            ends.end[1], queue[1],
+                            ST_PE_MSG(other[1], length, hear, &said[3])),
                     UCS_INPROGRESS);
     for (i = 0; i < 2; ++i) {
         pass(&ends, i);
@@ -322,20 +327,25 @@ ST_CASE(refuse)
     }
     queue = ends.pair.side[0].queue;
     CU_ASSERT_EQUAL(ucp_st_channel_create(ends.ctx[0], &lone, &end), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(end, queue, out, LENGTH, hear,
-                                               &said), UCS_ERR_NOT_CONNECTED);
-    CU_ASSERT_EQUAL(ucp_st_channel_match(end, 1, out, LENGTH, hear, &said),
+    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(
+                            end, queue, ST_PE_MSG(out, LENGTH, hear, &said)),
                     UCS_ERR_NOT_CONNECTED);
-    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(ends.end[0], queue, NULL, 1,
-                                               hear, &said),
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_match(end, 1, ST_PE_MSG(out, LENGTH, hear, &said)),
+            UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_channel_send_stream(ends.end[0], queue,
+                                               ST_PE_MSG(NULL, 1, hear, &said)),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(NULL, queue, in, 1, hear, &said),
+    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(NULL, queue,
+                                               ST_PE_MSG(in, 1, hear, &said)),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(ends.end[0], NULL, in, 1, hear,
-                                               &said), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(ends.end[0], NULL,
+                                               ST_PE_MSG(in, 1, hear, &said)),
+                    UCS_ERR_INVALID_PARAM);
     match(&ends, 0, out, in, LENGTH);
-    CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[0], 1, out, LENGTH, hear,
-                                         &said), UCS_ERR_ALREADY_EXISTS);
+    CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[0], 1,
+                                         ST_PE_MSG(out, LENGTH, hear, &said)),
+                    UCS_ERR_ALREADY_EXISTS);
     CU_ASSERT_EQUAL(ucp_st_channel_quiesce(ends.end[0], hear, &said),
                     UCS_ERR_BUSY);
     recv_on(&ends, 1, in, LENGTH, &said);
@@ -356,9 +366,12 @@ ST_CASE(too_long)
     if (!ends_init(&ends)) {
         return;
     }
-    CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[0], 1, out, LENGTH, hear,
-                                         &said[0]), UCS_INPROGRESS);
-    CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[1], 0, in, 1, hear, &said[1]),
+    CU_ASSERT_EQUAL(
+            ucp_st_channel_match(ends.end[0], 1,
+                                 ST_PE_MSG(out, LENGTH, hear, &said[0])),
+            UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[1], 0,
+                                         ST_PE_MSG(in, 1, hear, &said[1])),
                     UCS_INPROGRESS);
     while ((said[0].calls == 0) || (said[1].calls == 0)) {
         progress(&ends);

@@ -338,10 +338,10 @@ static void show_pages(ucp_st_worker_h worker)
 }
 
 /* The worker's queues decide on the lane: streams of a device move nothing on
- * lane direct, nor on lane trig unless they reach the card's trigger pages. None
- * reaches those of the emulated card. That is asked again, as the reason may
- * pass: a stand-in takes the pages, which are not a device's, and a GPU does
- * not. */
+ * lane direct, nor on lane trig unless they reach the card's trigger pages.
+ * None reaches those of the emulated card. That is asked again, as the reason
+ * may pass: a stand-in takes the pages, which are not a device's, and a GPU
+ * does not. */
 static void run_lane(gpu_t *gpu)
 {
     ucp_st_lane_t lane     = gpu->is_real ? UCP_ST_LANE_DIRECT :

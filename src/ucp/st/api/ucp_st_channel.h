@@ -17,12 +17,13 @@
  *
  * An object that migrates takes its end with it:
  *
- *     the end that moves, on PE A                the other end, on PE B
+ *     the end that moves, on PE A        the other end, on PE B
  *     ucp_st_channel_quiesce(c, done)
- *     ucp_st_channel_progress(ctx) ...           ucp_st_channel_progress(ctx) ...
- *       done: nothing is under way                 sends are put off from here on
- *     ucp_st_channel_pack(c), _destroy(c)
- *     on PE C: ucp_st_channel_unpack()           ucp_st_channel_rebind(c, to C)
+ *     ucp_st_channel_progress(ctx)       ucp_st_channel_progress(ctx)
+ *       done: nothing is under way         sends are put off from here on
+ *     ucp_st_channel_pack(c)
+ *     ucp_st_channel_destroy(c)
+ *     on PE C: ucp_st_channel_unpack()   ucp_st_channel_rebind(c, to C)
  *
  * Channels have no thread and no lock, and no call blocks. UCS_OK is returned
  * for what is done, without a callback; UCS_INPROGRESS for what calls back
@@ -55,24 +56,25 @@ typedef struct ucp_st_channel_ctx *ucp_st_channel_ctx_h;
 typedef struct ucp_st_channel *ucp_st_channel_h;
 
 
-/** Bits of a tag: @a width of them, the lowest of which is bit @a first. */
+/** Bits of a tag. */
 typedef struct ucp_st_tag_field {
-    unsigned first;
-    unsigned width;
+    unsigned first; /**< Number of the lowest one */
+    unsigned width; /**< How many */
 } ucp_st_tag_field_t;
 
 
 /**
- * Where things are in a tag of 64 bits, the same at all processes. The fields of
- * a kind of message do not overlap; bits in none of them are 0. The highest bit
- * of @a id tells which end has sent: ids have one bit less.
+ * Where things are in a tag of 64 bits, the same at all processes. The fields
+ * of a kind of message do not overlap; bits in none of them are 0. The highest
+ * bit of @a id tells which end has sent: ids have one bit less.
  */
 typedef struct ucp_st_tag_layout {
     ucp_st_tag_field_t type;         /**< Of all messages; 1 to 16 bits */
-    ucp_st_tag_field_t id;           /**< Of a channel, with the direction; 2 bits
-                                          or more */
-    ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 to 63 bits */
-    ucp_st_tag_field_t pe;           /**< Of ucp_st_msg.h: who sends */
+    ucp_st_tag_field_t id;           /**< Of a channel, with the direction; 2
+                                          bits or more */
+    ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 to 63
+                                          bits */
+    ucp_st_tag_field_t pe;           /**< Of ucp_st_msg.h: the sender's */
     ucp_st_tag_field_t msg_counter;  /**< The same: messages sent; as counter */
     unsigned           channel_type; /**< Types: of channels, */
     unsigned           msg_type;     /**< data of ucp_st_msg.h, */
@@ -118,12 +120,24 @@ typedef struct ucp_st_channel_ctx_params {
 /** What is called once an operation is over.
  *
  * @param [in] arg    As it was given.
- * @param [in] status UCS_OK; UCS_ERR_CANCELED; UCS_ERR_MESSAGE_TRUNCATED; or the
- *                    error of the endpoint or of UCP.
+ * @param [in] status UCS_OK; UCS_ERR_CANCELED; UCS_ERR_MESSAGE_TRUNCATED; or
+ *                    the error of the endpoint or of UCP.
  * @param [in] length Bytes received; of a send, its length.
  */
 typedef void (*ucp_st_channel_cb_t)(void *arg, ucs_status_t status,
                                     size_t length);
+
+
+/** A message. */
+typedef struct ucp_st_channel_msg {
+    void                *buffer; /**< What is sent, which is not changed, or
+                                      where it is received; NULL is legal
+                                      without a length */
+    size_t              length;  /**< In bytes; of a receive: room */
+    ucp_st_channel_cb_t cb;      /**< Called if the call returns
+                                      UCS_INPROGRESS; may be NULL */
+    void                *arg;    /**< Its argument */
+} ucp_st_channel_msg_t;
 
 
 /**
@@ -214,8 +228,8 @@ ucs_status_t ucp_st_channel_create(ucp_st_channel_ctx_h ctx,
  * Destroy an end. Operations that are under way call back UCS_ERR_CANCELED:
  * receives, and sends that were put off, in this call; sends that UCP has, and
  * receives that have matched, when UCP is done with their buffers. What the
- * other end has sent and nobody received stays in the UCP worker: take an id for
- * one channel only.
+ * other end has sent and nobody received stays in the UCP worker: take an id
+ * for one channel only.
  *
  * @param [in] channel The end; NULL is legal.
  *
@@ -231,38 +245,31 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel);
  * Send the next message.
  *
  * @param [in] channel The end.
- * @param [in] buffer  What is sent; NULL is legal without a length.
- * @param [in] length  In bytes.
- * @param [in] cb      Called if the call returns UCS_INPROGRESS; may be NULL.
- * @param [in] arg     Its argument.
+ * @param [in] msg     What is sent; copied.
  *
  * @return UCS_OK: the buffer may be reused; UCS_INPROGRESS: once it was called
  *         back; UCS_ERR_BUSY while the end is to be moved; an error of
  *         ucp_tag_send_nbx(), such as that of a failed endpoint.
  */
-ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel, const void *buffer,
-                                 size_t length, ucp_st_channel_cb_t cb,
-                                 void *arg);
+ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel,
+                                 const ucp_st_channel_msg_t *msg);
 
 
 /**
  * Receive the next message.
  *
  * @param [in]  channel  The end.
- * @param [out] buffer   Where to; NULL is legal without a length.
- * @param [in]  length   Room, in bytes.
+ * @param [in]  msg      Where to; copied.
  * @param [out] length_p Filled on UCS_OK with the bytes received; may be NULL.
- * @param [in]  cb       Called if the call returns UCS_INPROGRESS; may be NULL.
- * @param [in]  arg      Its argument.
  *
  * @return UCS_OK: it is there; UCS_INPROGRESS: once it was called back;
  *         UCS_ERR_MESSAGE_TRUNCATED: it was there and longer than the room, and
  *         is gone with its number; UCS_ERR_BUSY while the end is to be moved;
  *         an error of ucp_tag_recv_nbx().
  */
-ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel, void *buffer,
-                                 size_t length, size_t *length_p,
-                                 ucp_st_channel_cb_t cb, void *arg);
+ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
+                                 const ucp_st_channel_msg_t *msg,
+                                 size_t *length_p);
 
 
 /**
@@ -271,28 +278,37 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel, void *buffer,
  * layout has. A number is free again once its message was received. An end uses
  * either these calls or those that count; one that uses these cannot be moved.
  *
- * @param [in] number The number; the rest is as in @ref ucp_st_channel_send.
+ * @param [in] channel The end.
+ * @param [in] number  The number.
+ * @param [in] msg     As in @ref ucp_st_channel_send.
  *
  * @return As @ref ucp_st_channel_send; UCS_ERR_OUT_OF_RANGE for a number that
  *         does not fit.
  */
 ucs_status_t ucp_st_channel_send_at(ucp_st_channel_h channel, uint64_t number,
-                                    const void *buffer, size_t length,
-                                    ucp_st_channel_cb_t cb, void *arg);
+                                    const ucp_st_channel_msg_t *msg);
 
 
-/** Receive the message of a number: as @ref ucp_st_channel_recv and
- *  @ref ucp_st_channel_send_at. */
+/**
+ * Receive the message of a number, as @ref ucp_st_channel_send_at sends it.
+ *
+ * @param [in]  channel  The end.
+ * @param [in]  number   The number.
+ * @param [in]  msg      As in @ref ucp_st_channel_recv.
+ * @param [out] length_p The same.
+ *
+ * @return As @ref ucp_st_channel_recv; UCS_ERR_OUT_OF_RANGE for a number that
+ *         does not fit.
+ */
 ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
-                                    void *buffer, size_t length,
-                                    size_t *length_p, ucp_st_channel_cb_t cb,
-                                    void *arg);
+                                    const ucp_st_channel_msg_t *msg,
+                                    size_t *length_p);
 
 
 /** What @ref ucp_st_channel_query tells. */
 typedef struct ucp_st_channel_attr {
-    uint64_t id;
-    unsigned end;
+    uint64_t id;        /**< As it was created */
+    unsigned end;       /**< The same */
     uint64_t sent;      /**< Number of the next send */
     uint64_t received;  /**< Number of the next receive */
     size_t   num_sends; /**< That are under way, put off or not */
@@ -318,10 +334,10 @@ ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
 
 /**
  * Bring an end to a state in which it can be moved. Receives that have not
- * matched, and sends that were put off, call back UCS_ERR_CANCELED in this call;
- * their numbers are free again, so they are to be given once more afterwards.
- * The other end is told to put off its sends. What it has sent before is
- * received and kept. Both contexts must be progressed
+ * matched, and sends that were put off, call back UCS_ERR_CANCELED in this
+ * call; their numbers are free again, so they are to be given once more
+ * afterwards. The other end is told to put off its sends. What it has sent
+ * before is received and kept. Both contexts must be progressed
  * (@ref ucp_st_channel_progress). Long sends end only once the other end
  * receives them.
  *
@@ -348,8 +364,8 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
  * @param [out]   buffer   Filled; NULL to ask for the length.
  * @param [inout] length_p Room, in bytes; set to what is needed.
  *
- * @return UCS_OK; UCS_ERR_BUFFER_TOO_SMALL, with the length set; UCS_ERR_BUSY if
- *         the end is not quiet.
+ * @return UCS_OK; UCS_ERR_BUFFER_TOO_SMALL, with the length set; UCS_ERR_BUSY
+ *         if the end is not quiet.
  */
 ucs_status_t ucp_st_channel_pack(ucp_st_channel_h channel, void *buffer,
                                  size_t *length_p);
@@ -391,10 +407,10 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
 
 /**
  * Send the next message when a stream comes to it. The stream starts the send
- * and goes on once the buffer may be reused. The context must have an st worker,
- * and the channel a peer.
+ * and goes on once the buffer may be reused. The context must have an st
+ * worker, and the channel a peer.
  *
- * Where the buffer and length were matched (@ref ucp_st_channel_match) the
+ * Where buffer and length were matched (@ref ucp_st_channel_match) the
  * message goes over the lanes of matched pairs; such messages have no numbers,
  * and the other end receives each with the buffer that it has matched. Else it
  * has the next number, and a thread of the library gives it to UCP
@@ -402,31 +418,35 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
  *
  * @param [in] channel The end.
  * @param [in] queue   Of the stream; of the context's st worker.
- * @param [in] buffer  What is sent; NULL is legal without a length.
- * @param [in] length  In bytes.
- * @param [in] cb      Called from @ref ucp_st_channel_progress once the message
- *                     is sent; may be NULL.
- * @param [in] arg     Its argument.
+ * @param [in] msg     What is sent; copied. Its callback comes from
+ *                     @ref ucp_st_channel_progress once it is sent.
  *
- * @return UCS_INPROGRESS: the stream has it; UCS_ERR_BUSY while the end is to be
- *         moved, or its sends are put off; UCS_ERR_NOT_CONNECTED without a peer
- *         or an st worker; an error of ucp_st_enqueue_start(), _wait() or
- *         ucp_st_enqueue_send(). If the start was enqueued and the wait was not,
- *         the call returns UCS_INPROGRESS and the queue is in error.
+ * @return UCS_INPROGRESS: the stream has it; UCS_ERR_BUSY while the end is to
+ *         be moved, or its sends are put off; UCS_ERR_NOT_CONNECTED without a
+ *         peer or an st worker; an error of ucp_st_enqueue_start(), _wait() or
+ *         ucp_st_enqueue_send(). If the start was enqueued and the wait was
+ *         not, the call returns UCS_INPROGRESS and the queue is in error.
  */
 ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
-                                        ucp_st_queue_h queue, void *buffer,
-                                        size_t length, ucp_st_channel_cb_t cb,
-                                        void *arg);
+                                        ucp_st_queue_h queue,
+                                        const ucp_st_channel_msg_t *msg);
 
 
-/** Receive the next message when a stream comes to it, which goes on once it is
- *  there: as @ref ucp_st_channel_send_stream. UCS_ERR_BUSY also while messages
- *  are kept that came while the end was moved: receive these first. */
+/**
+ * Receive the next message when a stream comes to it, which goes on once the
+ * message is there; the rest is as in @ref ucp_st_channel_send_stream.
+ *
+ * @param [in]  channel The end.
+ * @param [in]  queue   Of the stream; of the context's st worker.
+ * @param [in]  msg     Where to; copied. Its callback comes from
+ *                      @ref ucp_st_channel_progress once it is there.
+ *
+ * @return As @ref ucp_st_channel_send_stream; UCS_ERR_BUSY also while messages
+ *         are kept that came while the end was moved: receive these first.
+ */
 ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
-                                        ucp_st_queue_h queue, void *buffer,
-                                        size_t length, ucp_st_channel_cb_t cb,
-                                        void *arg);
+                                        ucp_st_queue_h queue,
+                                        const ucp_st_channel_msg_t *msg);
 
 
 /**
@@ -436,20 +456,17 @@ ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
  *
  * @param [in] channel The end.
  * @param [in] is_send Non-zero: what is sent; zero: where it is received.
- * @param [in] buffer  The buffer; it must live as long as the channel.
- * @param [in] length  In bytes; of a receive: room.
- * @param [in] cb      Called from @ref ucp_st_channel_progress once it is
- *                     matched, with UCS_OK, or with the error of ucp_st_match();
- *                     may be NULL.
- * @param [in] arg     Its argument.
+ * @param [in] msg     The buffer, which must live as long as the channel. The
+ *                     callback comes from @ref ucp_st_channel_progress once it
+ *                     is matched, with UCS_OK, or with the error of
+ *                     ucp_st_match().
  *
  * @return UCS_INPROGRESS; UCS_ERR_ALREADY_EXISTS if it was matched; as
  *         @ref ucp_st_channel_send_stream; an error of ucp_st_send_init(),
  *         ucp_st_recv_init() or ucp_st_imatchall().
  */
 ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
-                                  void *buffer, size_t length,
-                                  ucp_st_channel_cb_t cb, void *arg);
+                                  const ucp_st_channel_msg_t *msg);
 
 #ifdef __cplusplus
 }

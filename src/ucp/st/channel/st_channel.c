@@ -59,7 +59,7 @@ const ucp_st_tag_layout_t ucp_st_tag_layout_charm = {
 
 st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
                                    ucp_st_channel_h channel,
-                                   ucp_st_channel_cb_t cb, void *arg)
+                                   const ucp_st_channel_msg_t *msg)
 {
     ucp_st_stack_item_t *item = ctx->unused;
     st_channel_op_t *op;
@@ -73,9 +73,7 @@ st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
             return NULL;
         }
     }
-    *op = (st_channel_op_t){
-        .ctx = ctx, .channel = channel, .cb = cb, .arg = arg
-    };
+    *op = (st_channel_op_t){.ctx = ctx, .channel = channel, .msg = *msg};
     ++ctx->num_ops;
     return op;
 }
@@ -99,8 +97,8 @@ static void st_channel_op_end(st_channel_op_t *op)
 }
 
 /* UCP may complete an operation in the call that gives it to UCP, and another
- * thread while that call returns: whichever of the two comes second knows of the
- * first one. Acquire and release: the status and length go along. */
+ * thread while that call returns: whichever of the two comes second knows of
+ * the first one. Acquire and release: the status and length go along. */
 static void st_channel_op_completed(st_channel_op_t *op, ucs_status_t status)
 {
     op->status = status;
@@ -127,7 +125,7 @@ static void st_channel_on_recv(void *request, ucs_status_t status,
     st_channel_op_t *op = arg;
 
     (void)request;
-    op->length = (status == UCS_OK) ? info->length : 0;
+    op->msg.length = (status == UCS_OK) ? info->length : 0;
     st_channel_op_completed(op, status);
 }
 
@@ -155,8 +153,7 @@ static ucs_status_t st_channel_op_posted(st_channel_op_t *op,
 }
 
 ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
-                                ucp_ep_h ep, const void *buffer, size_t length,
-                                uint64_t tag)
+                                ucp_ep_h ep)
 {
     const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -165,14 +162,13 @@ ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
         .user_data    = op
     };
 
-    op->stage  = ST_CHANNEL_OP_GIVEN;
-    op->length = length;
-    return st_channel_op_posted(op, list, ucp_tag_send_nbx(ep, buffer, length,
-                                                           tag, &param));
+    op->stage = ST_CHANNEL_OP_GIVEN;
+    return st_channel_op_posted(op, list, ucp_tag_send_nbx(ep, op->msg.buffer,
+                                                           op->msg.length,
+                                                           op->tag, &param));
 }
 
 ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
-                                void *buffer, size_t length, uint64_t tag,
                                 uint64_t mask)
 {
     ucp_tag_recv_info_t info        = {.length = 0};
@@ -187,17 +183,16 @@ ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
     ucs_status_ptr_t request;
 
     op->stage = ST_CHANNEL_OP_GIVEN;
-    request   = ucp_tag_recv_nbx(op->ctx->worker, buffer, length, tag, mask,
-                                 &param);
+    request   = ucp_tag_recv_nbx(op->ctx->worker, op->msg.buffer,
+                                 op->msg.length, op->tag, mask, &param);
     if (request == NULL) {
-        op->length = info.length;
+        op->msg.length = info.length;
     }
     return st_channel_op_posted(op, list, request);
 }
 
 ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
-                                        ucs_list_link_t *list, void *buffer,
-                                        size_t length,
+                                        ucs_list_link_t *list,
                                         ucp_tag_message_h message)
 {
     const ucp_request_param_t param = {
@@ -209,35 +204,24 @@ ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
 
     op->stage = ST_CHANNEL_OP_GIVEN;
     return st_channel_op_posted(op, list,
-                                ucp_tag_msg_recv_nbx(op->ctx->worker, buffer,
-                                                     length, message, &param));
+                                ucp_tag_msg_recv_nbx(op->ctx->worker,
+                                                     op->msg.buffer,
+                                                     op->msg.length, message,
+                                                     &param));
 }
 
 /* Calls back for a message of a channel. That of a destroyed one was cancelled,
  * whatever became of it. */
 static void st_channel_op_done(st_channel_op_t *op)
 {
-    ucp_st_channel_cb_t cb = op->cb;
-    ucs_status_t status    = op->status;
-    size_t length          = op->length;
-    void *arg              = op->arg;
+    const ucp_st_channel_msg_t msg = op->msg;
+    ucs_status_t status            = (op->channel == NULL) ? UCS_ERR_CANCELED :
+                                                             op->status;
 
-    if (op->channel == NULL) {
-        status = UCS_ERR_CANCELED;
-        length = 0;
-    }
     st_channel_op_put(op);
-    if (cb != NULL) {
-        cb(arg, status, length);
+    if (msg.cb != NULL) {
+        msg.cb(msg.arg, status, (status == UCS_OK) ? msg.length : 0);
     }
-}
-
-static void st_channel_send_done(st_channel_op_t *op)
-{
-    if (op->status != UCS_OK) {
-        op->length = 0;
-    }
-    st_channel_op_done(op);
 }
 
 /* The number of a receive that is cancelled when its end is to be moved is free
@@ -556,7 +540,6 @@ void st_channel_cancel(ucp_st_channel_h channel)
         op = ucs_list_head(&channel->put_off, st_channel_op_t, link);
         ucs_list_del(&op->link);
         op->status = UCS_ERR_CANCELED;
-        op->length = 0;
         st_channel_op_done(op);
     }
 }
@@ -584,7 +567,7 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
 
 /* --- Messages */
 
-static uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number)
+uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number)
 {
     return (number + 1) & st_channel_mask(&channel->ctx->layout.counter);
 }
@@ -593,16 +576,6 @@ uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end, uint64_t number)
 {
     return channel->tags[end] |
            st_channel_put(&channel->ctx->layout.counter, number);
-}
-
-/* Gives a send to UCP: as st_channel_op_send(), but keeps it */
-static ucs_status_t st_channel_begin_send(ucp_st_channel_h channel,
-                                          st_channel_op_t *op,
-                                          const void *buffer, size_t length)
-{
-    return st_channel_op_send(op, &channel->sends, channel->ep, buffer, length,
-                              st_channel_tag(channel, channel->end,
-                                             op->number));
 }
 
 void st_channel_send_put_off(ucp_st_channel_h channel)
@@ -614,10 +587,10 @@ void st_channel_send_put_off(ucp_st_channel_h channel)
            !channel->is_stopped) {
         op = ucs_list_head(&channel->put_off, st_channel_op_t, link);
         ucs_list_del(&op->link);
-        status = st_channel_begin_send(channel, op, op->buffer, op->length);
+        status = st_channel_op_send(op, &channel->sends, channel->ep);
         if (status != UCS_INPROGRESS) {
             op->status = status;
-            st_channel_send_done(op);
+            st_channel_op_done(op);
         }
     }
 }
@@ -628,50 +601,62 @@ static int st_channel_is_put_off(ucp_st_channel_h channel)
            !ucs_list_is_empty(&channel->put_off);
 }
 
-static ucs_status_t st_channel_send_number(ucp_st_channel_h channel,
-                                           uint64_t number, const void *buffer,
-                                           size_t length,
-                                           ucp_st_channel_cb_t cb, void *arg)
+/* An operation for a message of a number, if the channel can have one */
+static ucs_status_t st_channel_op_make(ucp_st_channel_h channel,
+                                       const ucp_st_channel_msg_t *msg,
+                                       unsigned end, uint64_t number,
+                                       st_channel_op_t **op_p)
 {
     st_channel_op_t *op;
-    ucs_status_t status;
 
-    if ((buffer == NULL) && (length > 0)) {
+    if ((msg->buffer == NULL) && (msg->length > 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (channel->state != ST_CHANNEL_OPEN) {
         return UCS_ERR_BUSY;
     }
-    op = st_channel_op_get(channel->ctx, channel, cb, arg);
+    op = st_channel_op_get(channel->ctx, channel, msg);
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     op->number = number;
-    op->done   = st_channel_send_done;
+    op->tag    = st_channel_tag(channel, end, number);
+    *op_p      = op;
+    return UCS_OK;
+}
+
+static ucs_status_t st_channel_send_number(ucp_st_channel_h channel,
+                                           uint64_t number,
+                                           const ucp_st_channel_msg_t *msg)
+{
+    st_channel_op_t *op;
+    ucs_status_t status;
+
+    status = st_channel_op_make(channel, msg, channel->end, number, &op);
+    if (status != UCS_OK) {
+        return status;
+    }
+    op->done = st_channel_op_done;
     if (st_channel_is_put_off(channel)) {
-        op->buffer = buffer;
-        op->length = length;
         ucs_list_add_tail(&channel->put_off, &op->link);
         return UCS_INPROGRESS;
     }
-    status = st_channel_begin_send(channel, op, buffer, length);
+    status = st_channel_op_send(op, &channel->sends, channel->ep);
     if (status != UCS_INPROGRESS) {
         st_channel_op_put(op);
     }
     return status;
 }
 
-ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel, const void *buffer,
-                                 size_t length, ucp_st_channel_cb_t cb,
-                                 void *arg)
+ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel,
+                                 const ucp_st_channel_msg_t *msg)
 {
     ucs_status_t status;
 
-    if (channel == NULL) {
+    if ((channel == NULL) || (msg == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    status = st_channel_send_number(channel, channel->sent, buffer, length, cb,
-                                    arg);
+    status = st_channel_send_number(channel, channel->sent, msg);
     if (!UCS_STATUS_IS_ERR(status)) {
         channel->sent = st_channel_next(channel, channel->sent);
     }
@@ -679,31 +664,22 @@ ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel, const void *buffer,
 }
 
 static ucs_status_t st_channel_recv_number(ucp_st_channel_h channel,
-                                           uint64_t number, void *buffer,
-                                           size_t length, size_t *length_p,
-                                           ucp_st_channel_cb_t cb, void *arg)
+                                           uint64_t number,
+                                           const ucp_st_channel_msg_t *msg,
+                                           size_t *length_p)
 {
     st_channel_op_t *op;
     ucs_status_t status;
 
-    if ((buffer == NULL) && (length > 0)) {
-        return UCS_ERR_INVALID_PARAM;
+    status = st_channel_op_make(channel, msg, !channel->end, number, &op);
+    if (status != UCS_OK) {
+        return status;
     }
-    if (channel->state != ST_CHANNEL_OPEN) {
-        return UCS_ERR_BUSY;
-    }
-    op = st_channel_op_get(channel->ctx, channel, cb, arg);
-    if (op == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    op->number = number;
-    op->done   = st_channel_recv_done;
-    status     = st_channel_op_recv(op, &channel->recvs, buffer, length,
-                                    st_channel_tag(channel, !channel->end,
-                                                   number), UINT64_MAX);
+    op->done = st_channel_recv_done;
+    status   = st_channel_op_recv(op, &channel->recvs, UINT64_MAX);
     if (status != UCS_INPROGRESS) {
         if ((status == UCS_OK) && (length_p != NULL)) {
-            *length_p = op->length;
+            *length_p = op->msg.length;
         }
         st_channel_op_put(op);
     }
@@ -711,23 +687,24 @@ static ucs_status_t st_channel_recv_number(ucp_st_channel_h channel,
 }
 
 /* A message that came while the end was moved */
-static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel, void *buffer,
-                                         size_t length, size_t *length_p)
+static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel,
+                                         const ucp_st_channel_msg_t *msg,
+                                         size_t *length_p)
 {
     st_channel_kept_t *kept = ucs_list_head(&channel->kept, st_channel_kept_t,
                                             link);
     ucs_status_t status     = UCS_OK;
 
-    if ((buffer == NULL) && (length > 0)) {
+    if ((msg->buffer == NULL) && (msg->length > 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (channel->state != ST_CHANNEL_OPEN) {
         return UCS_ERR_BUSY;
     }
-    if (kept->length > length) {
+    if (kept->length > msg->length) {
         status = UCS_ERR_MESSAGE_TRUNCATED;
     } else if (kept->length > 0) {
-        memcpy(buffer, kept->data, kept->length);
+        memcpy(msg->buffer, kept->data, kept->length);
     }
     if ((status == UCS_OK) && (length_p != NULL)) {
         *length_p = kept->length;
@@ -738,20 +715,19 @@ static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel, void *buffer,
     return status;
 }
 
-ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel, void *buffer,
-                                 size_t length, size_t *length_p,
-                                 ucp_st_channel_cb_t cb, void *arg)
+ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
+                                 const ucp_st_channel_msg_t *msg,
+                                 size_t *length_p)
 {
     ucs_status_t status;
 
-    if (channel == NULL) {
+    if ((channel == NULL) || (msg == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (channel->num_kept > 0) {
-        return st_channel_recv_kept(channel, buffer, length, length_p);
+        return st_channel_recv_kept(channel, msg, length_p);
     }
-    status = st_channel_recv_number(channel, channel->received, buffer, length,
-                                    length_p, cb, arg);
+    status = st_channel_recv_number(channel, channel->received, msg, length_p);
     /* A message that was too long is gone */
     if (!UCS_STATUS_IS_ERR(status) || (status == UCS_ERR_MESSAGE_TRUNCATED)) {
         channel->received = st_channel_next(channel, channel->received);
@@ -759,34 +735,39 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel, void *buffer,
     return status;
 }
 
-ucs_status_t ucp_st_channel_send_at(ucp_st_channel_h channel, uint64_t number,
-                                    const void *buffer, size_t length,
-                                    ucp_st_channel_cb_t cb, void *arg)
+/* Whether a number of the caller's is one */
+static ucs_status_t st_channel_check_number(ucp_st_channel_h channel,
+                                            uint64_t number,
+                                            const ucp_st_channel_msg_t *msg)
 {
-    if (channel == NULL) {
+    if ((channel == NULL) || (msg == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
     if (number > st_channel_mask(&channel->ctx->layout.counter)) {
         return UCS_ERR_OUT_OF_RANGE;
     }
     channel->is_explicit = 1;
-    return st_channel_send_number(channel, number, buffer, length, cb, arg);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_channel_send_at(ucp_st_channel_h channel, uint64_t number,
+                                    const ucp_st_channel_msg_t *msg)
+{
+    ucs_status_t status = st_channel_check_number(channel, number, msg);
+
+    return (status == UCS_OK) ? st_channel_send_number(channel, number, msg) :
+                                status;
 }
 
 ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
-                                    void *buffer, size_t length,
-                                    size_t *length_p, ucp_st_channel_cb_t cb,
-                                    void *arg)
+                                    const ucp_st_channel_msg_t *msg,
+                                    size_t *length_p)
 {
-    if (channel == NULL) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    if (number > st_channel_mask(&channel->ctx->layout.counter)) {
-        return UCS_ERR_OUT_OF_RANGE;
-    }
-    channel->is_explicit = 1;
-    return st_channel_recv_number(channel, number, buffer, length, length_p,
-                                  cb, arg);
+    ucs_status_t status = st_channel_check_number(channel, number, msg);
+
+    return (status == UCS_OK) ?
+                   st_channel_recv_number(channel, number, msg, length_p) :
+                   status;
 }
 
 ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,

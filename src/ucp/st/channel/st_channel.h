@@ -17,15 +17,15 @@
 
 #define ST_CHANNEL_BUCKETS 256
 
-/* The longest message that the library tells itself, and how many are received
- * ahead */
+/* The longest message that the library tells itself, and how many receives of
+ * them are posted */
 #define ST_CHANNEL_CONTROL_MAX 4096
 #define ST_CHANNEL_CONTROLS    4
 
 typedef struct st_channel_op st_channel_op_t;
 
-/** UCP is done with an operation, whose status and length are set. The operation
- *  is out of all lists and its function frees it. */
+/** UCP is done with an operation, whose status and length are set. The
+ *  operation is out of all lists and its function frees it. */
 typedef void (*st_channel_done_t)(st_channel_op_t *op);
 
 /** Where an operation is that UCP gets. */
@@ -45,12 +45,9 @@ struct st_channel_op {
     void                 *request; /* UCP's; NULL while UCP has none */
     int                  stage;    /* Atomic */
     st_channel_done_t    done;
-    ucp_st_channel_cb_t  cb;       /* Or NULL */
-    void                 *arg;
+    ucp_st_channel_msg_t msg;      /* Its length is at last what was received */
+    uint64_t             tag;
     uint64_t             number;
-    const void           *buffer;  /* Of a send that was put off; own memory of a
-                                      control message or kept message */
-    size_t               length;
     ucs_status_t         status;
 };
 
@@ -139,7 +136,8 @@ struct ucp_st_channel {
     ucp_st_channel_cb_t  quiet_cb;
     void                 *quiet_arg;
     ucs_status_t         quiet_status; /* Of telling the other end */
-    uint64_t             *again;     /* Numbers whose receives were cancelled, */
+    uint64_t             *again;     /* Numbers whose receives were
+                                        cancelled, */
     size_t               num_again;  /* ascending */
     size_t               drains;     /* Messages that are being kept */
     uint64_t             moves;      /* Of this end */
@@ -166,26 +164,22 @@ static inline uint64_t st_channel_put(const ucp_st_tag_field_t *field,
     return value << field->first;
 }
 
-/** Get an operation, whose link is in no list; NULL without memory. */
+/** Get an operation for a message; NULL without memory. */
 st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
                                    ucp_st_channel_h channel,
-                                   ucp_st_channel_cb_t cb, void *arg);
+                                   const ucp_st_channel_msg_t *msg);
 
 void st_channel_op_put(st_channel_op_t *op);
 
-/** Give a send, or a receive, or one of a message that was probed, to UCP.
- *  UCS_OK and errors give the operation back to the caller; its length is then
- *  that of the message. UCS_INPROGRESS: it is in the list until its `done` is
- *  called. */
+/** Give a send, or a receive, or one of a message that was probed, to UCP, with
+ *  what `msg` and `tag` say. UCS_OK and errors give the operation back to the
+ *  caller. UCS_INPROGRESS: it is in the list until its `done` is called. */
 ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
-                                ucp_ep_h ep, const void *buffer, size_t length,
-                                uint64_t tag);
+                                ucp_ep_h ep);
 ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
-                                void *buffer, size_t length, uint64_t tag,
                                 uint64_t mask);
 ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
-                                        ucs_list_link_t *list, void *buffer,
-                                        size_t length,
+                                        ucs_list_link_t *list,
                                         ucp_tag_message_h message);
 
 /** Create an end, as ucp_st_channel_create(), whose early messages are then
@@ -198,6 +192,11 @@ void st_channel_take_early(ucp_st_channel_h channel);
 /** The end of a channel that is here, or NULL. */
 ucp_st_channel_h st_channel_find(ucp_st_channel_ctx_h ctx, uint64_t id,
                                  unsigned end);
+
+/** The tag of a message that an end sends, and the number behind one. */
+uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
+                        uint64_t number);
+uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number);
 
 /** Begin all sends that were put off. */
 void st_channel_send_put_off(ucp_st_channel_h channel);
@@ -216,12 +215,11 @@ void st_channel_release(ucp_st_channel_h channel);
 ucs_status_t st_channel_ctrl_init(ucp_st_channel_ctx_h ctx);
 void st_channel_ctrl_cleanup(ucp_st_channel_ctx_h ctx);
 
-/** Send one, with bytes behind it. `cb` may be NULL; it is called in any case
- *  but that of an error that is returned. */
+/** Send one, with the bytes of a message behind it, which are copied. Its
+ *  callback is called in any case but that of an error that is returned. */
 ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,
                                   const st_channel_control_t *control,
-                                  const void *more, size_t length,
-                                  ucp_st_channel_cb_t cb, void *arg);
+                                  const ucp_st_channel_msg_t *more);
 
 
 /* st_channel_move.c: migration */
@@ -248,8 +246,5 @@ unsigned st_channel_stream_progress(ucp_st_channel_ctx_h ctx);
 /** Release the pairs of a channel that is destroyed. */
 void st_channel_stream_cleanup(ucp_st_channel_h channel);
 
-/** The tag of a message that an end sends. */
-uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
-                        uint64_t number);
 
 #endif

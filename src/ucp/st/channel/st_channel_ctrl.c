@@ -3,8 +3,8 @@
  * st_channel_ctrl.c - messages that contexts tell each other: about ends that
  * are moved, and of ucp_st_msg.h.
  *
- * They are tagged messages of a type of their own. A few receives of any of them
- * are always posted; what comes meanwhile waits in the UCP worker.
+ * They are tagged messages of a type of their own. A few receives of any of
+ * them are always posted; what comes meanwhile waits in the UCP worker.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -85,11 +85,10 @@ static ucs_status_t st_channel_ctrl_post(st_channel_op_t *op)
     ucs_status_t status;
 
     do {
-        status = st_channel_op_recv(op, &ctx->orphans, (void*)op->buffer,
-                                    ST_CHANNEL_CONTROL_ROOM,
-                                    st_channel_ctrl_tag(ctx), mask);
+        op->msg.length = ST_CHANNEL_CONTROL_ROOM;
+        status         = st_channel_op_recv(op, &ctx->orphans, mask);
         if (status == UCS_OK) {
-            st_channel_ctrl_take(ctx, op->buffer, op->length);
+            st_channel_ctrl_take(ctx, op->msg.buffer, op->msg.length);
         }
     } while ((status == UCS_OK) || (status == UCS_ERR_MESSAGE_TRUNCATED));
     return status;
@@ -105,7 +104,7 @@ static void st_channel_ctrl_drop(st_channel_op_t *op)
         }
     }
     --op->ctx->num_controls;
-    free((void*)op->buffer);
+    free(op->msg.buffer);
     st_channel_op_put(op);
 }
 
@@ -114,7 +113,7 @@ static void st_channel_ctrl_done(st_channel_op_t *op)
     ucs_status_t status = op->status;
 
     if (status == UCS_OK) {
-        st_channel_ctrl_take(op->ctx, op->buffer, op->length);
+        st_channel_ctrl_take(op->ctx, op->msg.buffer, op->msg.length);
     }
     if (!op->ctx->is_closing) {
         status = st_channel_ctrl_post(op);
@@ -129,21 +128,23 @@ static void st_channel_ctrl_done(st_channel_op_t *op)
 
 ucs_status_t st_channel_ctrl_init(ucp_st_channel_ctx_h ctx)
 {
-    ucs_status_t status = UCS_INPROGRESS;
+    const ucp_st_channel_msg_t none = {.buffer = NULL};
+    ucs_status_t status             = UCS_INPROGRESS;
     st_channel_op_t *op;
     unsigned i;
 
     for (i = 0; (i < ST_CHANNEL_CONTROLS) && (status == UCS_INPROGRESS); ++i) {
-        op = st_channel_op_get(ctx, NULL, NULL, NULL);
+        op = st_channel_op_get(ctx, NULL, &none);
         if (op == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
         ctx->controls[i] = op;
         ++ctx->num_controls;
-        op->done   = st_channel_ctrl_done;
-        op->buffer = malloc(ST_CHANNEL_CONTROL_ROOM);
-        status     = (op->buffer == NULL) ? UCS_ERR_NO_MEMORY :
-                                            st_channel_ctrl_post(op);
+        op->done       = st_channel_ctrl_done;
+        op->tag        = st_channel_ctrl_tag(ctx);
+        op->msg.buffer = malloc(ST_CHANNEL_CONTROL_ROOM);
+        status         = (op->msg.buffer == NULL) ? UCS_ERR_NO_MEMORY :
+                                                    st_channel_ctrl_post(op);
         if (status != UCS_INPROGRESS) {
             st_channel_ctrl_drop(op);
         }
@@ -167,47 +168,45 @@ void st_channel_ctrl_cleanup(ucp_st_channel_ctx_h ctx)
 /* A control message was sent */
 static void st_channel_ctrl_sent(st_channel_op_t *op)
 {
-    ucp_st_channel_cb_t cb = op->cb;
-    ucs_status_t status    = op->status;
-    void *arg              = op->arg;
+    const ucp_st_channel_msg_t msg = op->msg;
+    ucs_status_t status            = op->status;
 
-    free((void*)op->buffer);
+    free(msg.buffer);
     st_channel_op_put(op);
-    if (cb != NULL) {
-        cb(arg, status, 0);
+    if (msg.cb != NULL) {
+        msg.cb(msg.arg, status, 0);
     }
 }
 
 ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,
                                   const st_channel_control_t *control,
-                                  const void *more, size_t length,
-                                  ucp_st_channel_cb_t cb, void *arg)
+                                  const ucp_st_channel_msg_t *more)
 {
-    st_channel_op_t *op = st_channel_op_get(ctx, NULL, cb, arg);
-    size_t size         = sizeof(*control) + length;
+    st_channel_op_t *op = st_channel_op_get(ctx, NULL, more);
     ucs_status_t status;
     uint8_t *bytes;
 
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    bytes = malloc(size);
+    bytes = malloc(sizeof(*control) + more->length);
     if (bytes == NULL) {
         st_channel_op_put(op);
         return UCS_ERR_NO_MEMORY;
     }
     memcpy(bytes, control, sizeof(*control));
-    if (length > 0) {
-        memcpy(bytes + sizeof(*control), more, length);
+    if (more->length > 0) {
+        memcpy(bytes + sizeof(*control), more->buffer, more->length);
     }
-    op->buffer = bytes;
-    op->done   = st_channel_ctrl_sent;
-    status     = st_channel_op_send(op, &ctx->orphans, ep, bytes, size,
-                                    st_channel_ctrl_tag(ctx));
+    op->msg.buffer  = bytes;
+    op->msg.length += sizeof(*control);
+    op->tag         = st_channel_ctrl_tag(ctx);
+    op->done        = st_channel_ctrl_sent;
+    status          = st_channel_op_send(op, &ctx->orphans, ep);
     if (status == UCS_INPROGRESS) {
         return UCS_OK;
     }
-    op->cb     = UCS_STATUS_IS_ERR(status) ? NULL : op->cb;
+    op->msg.cb = UCS_STATUS_IS_ERR(status) ? NULL : op->msg.cb;
     op->status = status;
     st_channel_ctrl_sent(op);
     return status;

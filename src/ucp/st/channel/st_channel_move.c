@@ -5,8 +5,9 @@
  * An end E that is to be moved tells the other one, P, to stop, and how many
  * messages it has sent (STOP). P answers with the number of its own (STOPPED),
  * and puts off what it sends from then on. So E knows which messages are still
- * under way to it: it receives them into memory of its own, and takes them along
- * (kept). When its sends are over, too, nothing is under way, and E is quiet.
+ * under way to it: it receives them into memory of its own, and takes them
+ * along (kept). When its sends are over, too, nothing is under way, and E is
+ * quiet.
  *
  *     E            STOP(sent)                P
  *     MOVING  ------------------------->   stopped: sends are put off
@@ -17,12 +18,12 @@
  *       |
  *     QUIET, packed, unpacked elsewhere    rebind: sends what was put off
  *
- * Both may be moved at once: a STOP that meets a MOVING end is an answer. An end
- * that was stopped cannot begin before rebind, as it does not know where the
- * other one is. After a move E may be moved again, and its STOP come before P
- * was told where E is: the answer waits for rebind (is_asked), by the numbers of
- * moves. P receives all the time: E sends from its new place with the tags of
- * before.
+ * Both may be moved at once: a STOP that meets a MOVING end is an answer. An
+ * end that was stopped cannot begin before rebind, as it does not know where
+ * the other one is. After a move E may be moved again, and its STOP come before
+ * P was told where E is: the answer waits for rebind (is_asked), by the numbers
+ * of moves. P receives all the time: E sends from its new place with the tags
+ * of before.
  *
  * Posted receives of E are cancelled, and their numbers are given to messages
  * that are kept, or again after the move. UCP matches in the order of arrival,
@@ -110,11 +111,14 @@ static ucs_status_t st_channel_move_tell(ucp_st_channel_h channel,
         .count = channel->sent,
         .moves = moves
     };
+    const ucp_st_channel_msg_t none = {
+        .cb  = st_channel_move_sent,
+        .arg = channel
+    };
     ucs_status_t status;
 
     st_channel_hold(channel);
-    status = st_channel_ctrl_send(channel->ctx, channel->ep, &control, NULL, 0,
-                                  st_channel_move_sent, channel);
+    status = st_channel_ctrl_send(channel->ctx, channel->ep, &control, &none);
     if (status != UCS_OK) {
         st_channel_release(channel);
     }
@@ -218,7 +222,7 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
 static void st_channel_move_kept(st_channel_op_t *op)
 {
     ucp_st_channel_h channel = op->channel;
-    st_channel_kept_t *kept  = (void*)op->buffer;
+    st_channel_kept_t *kept  = op->msg.arg;
 
     if (channel == NULL) {
         free(kept);
@@ -240,9 +244,9 @@ static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
                                          ucp_tag_message_h message,
                                          size_t length)
 {
-    st_channel_kept_t *kept = malloc(sizeof(*kept) + length);
-    st_channel_op_t *op     = st_channel_op_get(channel->ctx, channel, NULL,
-                                                NULL);
+    st_channel_kept_t *kept  = malloc(sizeof(*kept) + length);
+    ucp_st_channel_msg_t msg = {.length = length, .arg = kept};
+    st_channel_op_t *op      = st_channel_op_get(channel->ctx, channel, &msg);
     ucs_status_t status;
 
     if ((kept == NULL) || (op == NULL)) {
@@ -252,15 +256,14 @@ static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
         }
         return UCS_ERR_NO_MEMORY;
     }
-    kept->number = number;
-    kept->length = length;
-    op->buffer   = (void*)kept;
-    op->done     = st_channel_move_kept;
+    kept->number   = number;
+    kept->length   = length;
+    op->msg.buffer = kept->data;
+    op->done       = st_channel_move_kept;
     ucs_list_add_tail(&channel->kept, &kept->link);
     ++channel->num_kept;
     ++channel->drains;
-    status = st_channel_op_recv_message(op, &channel->recvs, kept->data, length,
-                                        message);
+    status = st_channel_op_recv_message(op, &channel->recvs, message);
     if (status != UCS_INPROGRESS) {
         op->status = status;
         st_channel_move_kept(op);

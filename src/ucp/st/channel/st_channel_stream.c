@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_channel_stream.c - messages of channels that a stream starts and waits for.
+ * st_channel_stream.c - messages of channels that a stream starts and waits
+ * for.
  *
  * Buffers that both ends have matched are persistent operations (a pair): a
  * message is a start and a wait of its operation. Others are messages that are
- * used once, with the tag of their number. The host finds out that they are over
- * by asking, in ucp_st_channel_progress(): streams do not call it.
+ * used once, with the tag of their number. The host finds out that they are
+ * over by asking, in ucp_st_channel_progress(): streams do not call it.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -21,18 +22,15 @@
 
 /** A buffer that is matched, or to be. */
 typedef struct st_channel_pair {
-    ucs_list_link_t     link;    /* In the channel's list */
-    ucs_list_link_t     asked;   /* In the context's list while it is matched, or
-                                    to be freed */
-    ucp_st_channel_h    channel; /* NULL: to be freed */
-    ucp_st_op_h         op;
-    int                 is_send;
-    const void          *buffer;
-    size_t              length;
-    int                 is_matched;
-    uint64_t            uses;    /* Started */
-    ucp_st_channel_cb_t cb;      /* Of the match */
-    void                *arg;
+    ucs_list_link_t      link;    /* In the channel's list */
+    ucs_list_link_t      asked;   /* In the context's list while it is being
+                                     matched, or freed */
+    ucp_st_channel_h     channel; /* NULL: to be freed */
+    ucp_st_op_h          op;
+    int                  is_send;
+    int                  is_matched;
+    uint64_t             uses;    /* Started */
+    ucp_st_channel_msg_t msg;     /* The callback is that of the match */
 } st_channel_pair_t;
 
 /** A message that a stream has. */
@@ -48,14 +46,14 @@ typedef struct st_channel_use {
 
 
 static st_channel_pair_t *st_channel_pair_find(ucp_st_channel_h channel,
-                                               int is_send, const void *buffer,
-                                               size_t length)
+                                               int is_send,
+                                               const ucp_st_channel_msg_t *msg)
 {
     st_channel_pair_t *pair;
 
     ucs_list_for_each(pair, &channel->pairs, link) {
-        if ((pair->is_send == is_send) && (pair->buffer == buffer) &&
-            (pair->length == length)) {
+        if ((pair->is_send == is_send) && (pair->msg.buffer == msg->buffer) &&
+            (pair->msg.length == msg->length)) {
             return pair;
         }
     }
@@ -64,9 +62,10 @@ static st_channel_pair_t *st_channel_pair_find(ucp_st_channel_h channel,
 
 /* Whether the channel can have operations on streams */
 static ucs_status_t st_channel_stream_check(ucp_st_channel_h channel,
-                                            const void *buffer, size_t length)
+                                            const ucp_st_channel_msg_t *msg)
 {
-    if ((channel == NULL) || ((buffer == NULL) && (length > 0))) {
+    if ((channel == NULL) || (msg == NULL) ||
+        ((msg->buffer == NULL) && (msg->length > 0))) {
         return UCS_ERR_INVALID_PARAM;
     }
     if ((channel->ctx->st_worker == NULL) || (channel->peer == NULL)) {
@@ -77,48 +76,52 @@ static ucs_status_t st_channel_stream_check(ucp_st_channel_h channel,
                    UCS_OK;
 }
 
-/* Both ends count what they match in a direction */
-static ucs_status_t st_channel_pair_make(ucp_st_channel_h channel, int is_send,
-                                         void *buffer, size_t length,
-                                         ucp_st_op_h *op_p)
+/* The end that sends, where this one sends or receives */
+static unsigned st_channel_sender(ucp_st_channel_h channel, int is_send)
 {
-    const unsigned end              = is_send ? channel->end : !channel->end;
+    return is_send ? channel->end : !channel->end;
+}
+
+/* Both ends count what they match in a direction */
+static ucs_status_t st_channel_pair_make(st_channel_pair_t *pair)
+{
+    ucp_st_channel_h channel        = pair->channel;
+    const unsigned end              = st_channel_sender(channel, pair->is_send);
     const ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER |
                       UCP_ST_OP_PARAM_FIELD_TAG,
-        .buffer     = buffer,
-        .length     = length,
+        .buffer     = pair->msg.buffer,
+        .length     = pair->msg.length,
         .peer       = channel->peer,
-        .tag        = st_channel_tag(channel, end, channel->num_pairs[is_send])
+        .tag        = st_channel_tag(channel, end,
+                                     channel->num_pairs[pair->is_send])
     };
-    ucp_st_worker_h worker = channel->ctx->st_worker;
     ucs_status_t status;
 
-    status = (is_send ? ucp_st_send_init : ucp_st_recv_init)(worker, &params,
-                                                             op_p);
+    status = (pair->is_send ? ucp_st_send_init : ucp_st_recv_init)(
+            channel->ctx->st_worker, &params, &pair->op);
     if (status == UCS_OK) {
-        status = ucp_st_imatchall(op_p, 1);
+        status = ucp_st_imatchall(&pair->op, 1);
         if (status != UCS_OK) {
-            (void)ucp_st_op_free(*op_p);
+            (void)ucp_st_op_free(pair->op);
         }
     }
     return status;
 }
 
 ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
-                                  void *buffer, size_t length,
-                                  ucp_st_channel_cb_t cb, void *arg)
+                                  const ucp_st_channel_msg_t *msg)
 {
-    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+    ucs_status_t status = st_channel_stream_check(channel, msg);
     st_channel_pair_t *pair;
 
     is_send = (is_send != 0);
     if (status != UCS_OK) {
         return status;
     }
-    if (st_channel_pair_find(channel, is_send, buffer, length) != NULL) {
+    if (st_channel_pair_find(channel, is_send, msg) != NULL) {
         return UCS_ERR_ALREADY_EXISTS;
     }
     pair = malloc(sizeof(*pair));
@@ -126,10 +129,9 @@ ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
         return UCS_ERR_NO_MEMORY;
     }
     *pair  = (st_channel_pair_t){
-        .channel = channel, .is_send = is_send, .buffer = buffer,
-        .length  = length,  .cb      = cb,      .arg    = arg
+        .channel = channel, .is_send = is_send, .msg = *msg
     };
-    status = st_channel_pair_make(channel, is_send, buffer, length, &pair->op);
+    status = st_channel_pair_make(pair);
     if (status != UCS_OK) {
         free(pair);
         return status;
@@ -143,8 +145,7 @@ ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
 /* Asks for a match, or tries to free; whether something came of it */
 static int st_channel_pair_progress(st_channel_pair_t *pair)
 {
-    ucp_st_channel_cb_t cb = pair->cb;
-    void *arg              = pair->arg;
+    const ucp_st_channel_msg_t msg = pair->msg;
     ucs_status_t status;
 
     if (pair->channel == NULL) {
@@ -166,8 +167,8 @@ static int st_channel_pair_progress(st_channel_pair_t *pair)
         ucs_list_del(&pair->link);
         pair->channel = NULL;
     }
-    if (cb != NULL) {
-        cb(arg, status, pair->length);
+    if (msg.cb != NULL) {
+        msg.cb(msg.arg, status, (status == UCS_OK) ? msg.length : 0);
     }
     return 1;
 }
@@ -189,18 +190,18 @@ static ucs_status_t st_channel_pair_start(st_channel_use_t *use,
 
 /* The commands of a message that is used once */
 static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
-                                          ucp_st_queue_h queue, void *buffer,
-                                          size_t length)
+                                          ucp_st_queue_h queue,
+                                          const ucp_st_channel_msg_t *msg)
 {
     ucp_st_channel_h channel         = use->channel;
-    const unsigned end               = is_send ? channel->end : !channel->end;
+    const unsigned end               = st_channel_sender(channel, is_send);
     const ucp_st_msg_params_t params = {
         .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
                       UCP_ST_MSG_PARAM_FIELD_LENGTH |
                       UCP_ST_MSG_PARAM_FIELD_PEER |
                       UCP_ST_MSG_PARAM_FIELD_TAG,
-        .buffer     = buffer,
-        .length     = length,
+        .buffer     = msg->buffer,
+        .length     = msg->length,
         .peer       = channel->peer,
         .tag        = st_channel_tag(channel, end,
                                      is_send ? channel->sent :
@@ -224,10 +225,10 @@ static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
 
 static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
                                             int is_send, ucp_st_queue_h queue,
-                                            void *buffer, size_t length,
-                                            ucp_st_channel_cb_t cb, void *arg)
+                                            const ucp_st_channel_msg_t *msg)
 {
-    uint64_t *number = is_send ? &channel->sent : &channel->received;
+    uint64_t *number        = is_send ? &channel->sent : &channel->received;
+    st_channel_pair_t *pair = st_channel_pair_find(channel, is_send, msg);
     st_channel_use_t *use;
     ucs_status_t status;
 
@@ -235,24 +236,21 @@ static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
     if (use == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    *use = (st_channel_use_t){
+    *use   = (st_channel_use_t){
         .channel = channel,
-        .pair    = st_channel_pair_find(channel, is_send, buffer, length),
-        .cb      = cb,
-        .arg     = arg
+        .pair    = ((pair != NULL) && pair->is_matched) ? pair : NULL,
+        .cb      = msg->cb,
+        .arg     = msg->arg
     };
-    if ((use->pair != NULL) && !use->pair->is_matched) {
-        use->pair = NULL;
-    }
     status = (use->pair != NULL) ?
                      st_channel_pair_start(use, queue) :
-                     st_channel_once_start(use, is_send, queue, buffer, length);
+                     st_channel_once_start(use, is_send, queue, msg);
     if (status != UCS_OK) {
         free(use);
         return status;
     }
     if (use->pair == NULL) {
-        *number = (*number + 1) & st_channel_mask(&channel->ctx->layout.counter);
+        *number = st_channel_next(channel, *number);
     }
     ++channel->num_uses;
     ucs_list_add_tail(&channel->ctx->uses, &use->link);
@@ -260,34 +258,30 @@ static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
 }
 
 ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
-                                        ucp_st_queue_h queue, void *buffer,
-                                        size_t length, ucp_st_channel_cb_t cb,
-                                        void *arg)
+                                        ucp_st_queue_h queue,
+                                        const ucp_st_channel_msg_t *msg)
 {
-    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+    ucs_status_t status = st_channel_stream_check(channel, msg);
 
     if ((status == UCS_OK) && !ucs_list_is_empty(&channel->put_off)) {
         status = UCS_ERR_BUSY;
     }
     return (status == UCS_OK) ?
-                   st_channel_stream_start(channel, 1, queue, buffer, length,
-                                           cb, arg) :
+                   st_channel_stream_start(channel, 1, queue, msg) :
                    status;
 }
 
 ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
-                                        ucp_st_queue_h queue, void *buffer,
-                                        size_t length, ucp_st_channel_cb_t cb,
-                                        void *arg)
+                                        ucp_st_queue_h queue,
+                                        const ucp_st_channel_msg_t *msg)
 {
-    ucs_status_t status = st_channel_stream_check(channel, buffer, length);
+    ucs_status_t status = st_channel_stream_check(channel, msg);
 
     if ((status == UCS_OK) && (channel->num_kept > 0)) {
         status = UCS_ERR_BUSY;
     }
     return (status == UCS_OK) ?
-                   st_channel_stream_start(channel, 0, queue, buffer, length,
-                                           cb, arg) :
+                   st_channel_stream_start(channel, 0, queue, msg) :
                    status;
 }
 
