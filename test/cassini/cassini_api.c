@@ -356,8 +356,19 @@ int cxil_destroy_domain(cassini_domain_t *pub)
     return 0;
 }
 
-/* The driver pins pages: they have to be there, with these rights. Only the
- * first and the last are looked at, to save memory. */
+/* An old kernel cannot tell whether pages are there. */
+static int cassini_api_is_blind(void)
+{
+    static char page[2 * CASSINI_PAGE_SIZE];
+    uintptr_t inside = (uintptr_t)page + CASSINI_PAGE_SIZE - 1;
+
+    inside -= inside % CASSINI_PAGE_SIZE;
+    return madvise((void*)inside, CASSINI_PAGE_SIZE, MADV_POPULATE_READ) != 0;
+}
+
+/* The driver pins pages: they have to be there, with these rights, which a
+ * device's memory has not. Only the first and the last are looked at, to save
+ * memory. */
 static int cassini_api_pin(uint64_t first, uint64_t length, uint32_t flags)
 {
     uint64_t last = first + length - CASSINI_PAGE_SIZE;
@@ -367,7 +378,7 @@ static int cassini_api_pin(uint64_t first, uint64_t length, uint32_t flags)
     for (i = 0; i < 2; ++i) {
         page = (void*)(uintptr_t)((i == 0) ? first : last);
         if (madvise(page, CASSINI_PAGE_SIZE, MADV_POPULATE_READ) != 0) {
-            return errno == EINVAL; /* An old kernel, or memory of a device */
+            return (errno == EINVAL) && cassini_api_is_blind();
         }
         if ((flags & CASSINI_MAP_WRITE) &&
             (madvise(page, CASSINI_PAGE_SIZE, MADV_POPULATE_WRITE) != 0)) {

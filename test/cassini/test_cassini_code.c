@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define BITS 0x31
 
@@ -431,6 +433,31 @@ ST_CASE_WITH(other_vni, cassini_user_t, user, cassini_user_open(user, 64),
 
     CU_ASSERT(cxil_alloc_cp(user->lni, CASSINI_USER_VNI + 1, 0, 0, &cp) < 0);
     CU_ASSERT(cp == NULL);
+}
+
+/* Pages are pinned: they have to be there, with the rights that are asked for.
+ * The memory of a device, which a stand-in keeps from the host, has none. */
+ST_CASE_WITH(not_pinned, cassini_user_t, user, cassini_user_open_lni(user),
+             cassini_user_close_lni(user))
+{
+    size_t size      = (size_t)sysconf(_SC_PAGESIZE);
+    cassini_md_t *md = NULL;
+    void *page       = mmap(NULL, size, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    CU_ASSERT_FATAL(page != MAP_FAILED);
+    CU_ASSERT(cxil_map(user->lni, page, size, CASSINI_MAP_PIN |
+                       CASSINI_MAP_READ, NULL, &md) == -EINVAL);
+    CU_ASSERT_FATAL(mprotect(page, size, PROT_READ) == 0);
+    CU_ASSERT(cxil_map(user->lni, page, size, CASSINI_MAP_PIN |
+                       CASSINI_MAP_READ | CASSINI_MAP_WRITE, NULL, &md) ==
+              -EINVAL);
+    CU_ASSERT_FATAL(cxil_map(user->lni, page, size, CASSINI_MAP_PIN |
+                             CASSINI_MAP_READ, NULL, &md) == 0);
+    CU_ASSERT(cxil_unmap(md) == 0);
+    CU_ASSERT_FATAL(munmap(page, size) == 0);
+    CU_ASSERT(cxil_map(user->lni, page, size, CASSINI_MAP_PIN |
+                       CASSINI_MAP_READ, NULL, &md) == -EINVAL);
 }
 
 /* What the service says of itself */
