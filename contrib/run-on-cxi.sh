@@ -23,6 +23,7 @@ that has been built with the provider cxi, and runs on that provider:
                        programs end
     provider/*         the suites that judge cxiemu, now cxi: the two agree
     unit-cxi/*         the unit suites of the transport and of ucp_st.h
+    unit-cxi-open/*    memory of devices that processors reach, on lane trig
     unit-cxi-host/*    those of ucp_st.h on the lane host
     progress/*         P1 to P10 on 2 to 8 ranks
     random/*           5,000 random programs (P6), and some with few slots for
@@ -189,17 +190,23 @@ cases_of()
     done
 }
 
+# Usage: unit_suite PREFIX SUITE
+unit_suite()
+{
+    local dir=$ST_BUILD/test/unit cases
+    wanted "$1/$2" || return 0
+    cases_of "$1/$2" "$dir"
+    try_sized 1 "$1/$2" "${one[@]}" env -C "$dir" ST_BUILDDIR="$ST_BUILD" \
+        srcdir="$ST_TOP/test/unit" "./$2" "${cases[@]}"
+}
+
 # Runs suites of unit tests that a make target prints.
 # Usage: unit_suites PREFIX TARGET
 unit_suites()
 {
-    local dir=$ST_BUILD/test/unit suite cases
-    for suite in $(make -s -C "$dir" "$2" | tail -n 1); do
-        wanted "$1/$suite" || continue
-        cases_of "$1/$suite" "$dir"
-        try_sized 1 "$1/$suite" "${one[@]}" env -C "$dir" \
-            ST_BUILDDIR="$ST_BUILD" srcdir="$ST_TOP/test/unit" \
-            "./$suite" "${cases[@]}"
+    local suite
+    for suite in $(make -s -C "$ST_BUILD/test/unit" "$2" | tail -n 1); do
+        unit_suite "$1" "$suite"
     done
 }
 
@@ -225,6 +232,8 @@ unit_tests()
     ST_CARD_LEAKS=no FI_CXI_ENABLE_UNRESTRICTED_END_RO=0 \
         unit_suites provider print-cxi-tests
     unit_suites unit-cxi print-card-tests
+    # Memory of devices that processors reach, and so the emulated NIC
+    STANDIN_PROTECT=0 unit_suite unit-cxi-open test_st_gpu_trig
     st_lane host
     unit_suites unit-cxi-host print-lane-tests
     st_lane trig

@@ -337,6 +337,15 @@ static void show_pages(ucp_st_worker_h worker)
     CU_ASSERT_EQUAL(ucs_gstream_device_remove((void*)address), UCS_OK);
 }
 
+/* Streams of the stand-ins reach those of the NIC below the provider cxi, where
+ * a store traps as any processor's does */
+static int has_pages(void)
+{
+    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
+
+    return (provider != NULL) && !strcmp(provider, "cxi");
+}
+
 /* The worker's queues decide on the lane: streams of a device move nothing on
  * lane direct, nor on lane trig unless they reach the card's trigger pages.
  * None reaches those of the emulated card. That is asked again, as the reason
@@ -350,8 +359,10 @@ static void run_lane(gpu_t *gpu)
     st_side_t more;
     char *stream;
 
-    CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_DIRECT);
-    show_pages(worker);
+    if (!has_pages()) {
+        CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), UCP_ST_LANE_DIRECT);
+        show_pages(worker);
+    }
     CU_ASSERT_EQUAL(lane_of_pair(&gpu->pair), lane);
     stream = st_env_set("ST_TEST_STREAM", NULL);
     st_more_init(&more, &gpu->side[ST_A]);
