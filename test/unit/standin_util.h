@@ -105,7 +105,7 @@ enum {
 
 #define RT_CONTROL_FUNCS(_x) \
     _x(standin_counts) _x(standin_has_protection) _x(standin_lose_device) \
-    _x(standin_dma)
+    _x(standin_dma) _x(standin_set_depth)
 
 #define RT_MEMBER(_func) __typeof__(_func) *_func;
 

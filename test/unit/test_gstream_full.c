@@ -5,29 +5,17 @@
  */
 #include "gstream_util.h"
 #include "st_cunit.h"
+#include "standin_util.h"
 #include "ucs_gstream_memory.h"
 
-#include "standin_control.h"
-
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define DEPTH 4
 #define LOOKS 2000
 
-
-/* A runtime, as an application has loaded it */
-typedef struct {
-    ucs_gstream_type_t type;
-    int                (*alloc)(void **address, size_t size);
-    void               (*set_depth)(unsigned depth);
-    void               (*counts)(standin_counts_t *counts);
-} runtime_t;
 
 /* A call by a thread of its own */
 typedef struct {
@@ -38,56 +26,11 @@ typedef struct {
     pthread_t         thread;
 } call_t;
 
-static void *find(void *library, const char *name)
-{
-    void *func = dlsym(library, name);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
-    return func;
-}
-
-/* CUDA's driver needs a context */
-static void load(runtime_t *runtime, int is_hip)
-{
-    char path[512];
-    void *library;
-    void *context;
-    int (*init)(unsigned);
-    int (*retain)(void**, int);
-    int (*set_current)(void*);
-
-    snprintf(path, sizeof(path), "%s/%s", STANDIN_DIR,
-             is_hip ? "libamdhip64.so" : "libcuda.so.1");
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(library);
-    runtime->type = is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA;
-    *(void**)&runtime->alloc     = find(library, is_hip ? "hipMalloc" :
-                                                          "cuMemAlloc_v2");
-    *(void**)&runtime->set_depth = find(library, "standin_set_depth");
-    *(void**)&runtime->counts    = find(library, "standin_counts");
-    if (!is_hip) {
-        *(void**)&init        = find(library, "cuInit");
-        *(void**)&retain      = find(library, "cuDevicePrimaryCtxRetain");
-        *(void**)&set_current = find(library, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL_FATAL(init(0), 0);
-        CU_ASSERT_EQUAL_FATAL(retain(&context, 0), 0);
-        CU_ASSERT_EQUAL_FATAL(set_current(context), 0);
-    }
-}
-
-static standin_counts_t count(const runtime_t *runtime)
-{
-    standin_counts_t counts;
-
-    runtime->counts(&counts);
-    return counts;
-}
-
-static ucs_gstream_h make(const runtime_t *runtime)
+static ucs_gstream_h make(const rt_t *rt)
 {
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = runtime->type
+        .type       = rt->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA
     };
     ucs_gstream_h stream        = NULL;
 
@@ -120,15 +63,15 @@ static void call_end(call_t *call)
 
 /* Until the runtime has not been called for some time: nothing that is checked
  * depends on it */
-static void settle(const runtime_t *runtime)
+static void settle(const rt_t *rt)
 {
     unsigned long calls = 0;
     unsigned looks;
 
     for (looks = 0; looks < LOOKS; ++looks) {
         (void)sched_yield();
-        if (count(runtime).calls != calls) {
-            calls = count(runtime).calls;
+        if (rt_counts(rt).calls != calls) {
+            calls = rt_counts(rt).calls;
             looks = 0;
         }
     }
@@ -136,7 +79,7 @@ static void settle(const runtime_t *runtime)
 
 /* Behind a copy without room the registration of memory waits. A thread that
  * waits for that holds up no other: a store lets the full stream go on. */
-static void run(int is_hip)
+static void run(const rt_t *rt)
 {
     size_t page = sysconf(_SC_PAGESIZE);
     void *fresh = mmap(NULL, page, PROT_READ | PROT_WRITE,
@@ -145,40 +88,38 @@ static void run(int is_hip)
     ucs_gstream_h streams[3];
     call_t copy = {.device = NULL}, store = {.device = NULL};
     unsigned long full;
-    runtime_t runtime;
     unsigned i;
 
-    load(&runtime, is_hip);
     for (i = 0; i < 3; ++i) {
-        streams[i] = make(&runtime);
+        streams[i] = make(rt);
         words[i]   = ucs_gstream_word_get();
         gstream_util_write(streams[i], words[i], 0); /* registers it */
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(streams[i]), UCS_OK);
     }
-    CU_ASSERT_EQUAL_FATAL(runtime.alloc(&copy.device, 64), 0);
+    CU_ASSERT_EQUAL_FATAL(rt_alloc(rt, &copy.device, 64), RT_OK);
     CU_ASSERT_EQUAL(ucs_gstream_memory_add(fresh, page,
                                            UCS_GSTREAM_MEMORY_HOST), UCS_OK);
-    runtime.set_depth(DEPTH);
+    rt->control.standin_set_depth(DEPTH);
     gstream_util_wait(streams[0], words[0], 1);
     for (i = 1; i < DEPTH; ++i) {
         gstream_util_write(streams[0], words[1], i);
     }
-    full        = count(&runtime).full;
+    full        = rt_counts(rt).full;
     copy.stream = streams[0];
     copy.word   = words[2];
     call_begin(&copy);
-    while (count(&runtime).full == full) {
+    while (rt_counts(rt).full == full) {
         (void)sched_yield();
     }
     store.stream = streams[1];
     store.word   = fresh;
     call_begin(&store);
-    settle(&runtime);
+    settle(rt);
 
     gstream_util_write(streams[2], words[0], 1);
     call_end(&copy);
     call_end(&store);
-    runtime.set_depth(0);
+    rt->control.standin_set_depth(0);
     for (i = 0; i < 3; ++i) {
         gstream_util_finish(streams[i]);
     }
@@ -191,7 +132,7 @@ static void run(int is_hip)
     }
 }
 
-ST_CASE_CALL(cuda, run(0))
-ST_CASE_CALL(hip, run(1))
+ST_CASE_CALL(cuda, run(rt_start(0)))
+ST_CASE_CALL(hip, run(rt_start(1)))
 
 ST_SUITE("gstream_full")

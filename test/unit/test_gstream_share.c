@@ -5,10 +5,10 @@
  */
 #include "gstream_util.h"
 #include "st_cunit.h"
+#include "standin_util.h"
 
 #include <ucs/debug/log.h>
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +16,8 @@
 
 #define MANY 40
 
-/* A runtime */
-typedef struct {
-    const char         *file;
-    const char         *create; /* A stream of the application */
-    const char         *setting;
-    ucs_gstream_type_t type;
-} runtime_t;
-
-static const runtime_t runtime_cuda = {
-    "libcuda.so.1", "cuStreamCreate", "CUDA_DEVICE_MAX_CONNECTIONS",
-    UCS_GSTREAM_TYPE_CUDA
-};
-
-static const runtime_t runtime_hip = {
-    "libamdhip64.so", "hipStreamCreateWithFlags", "GPU_MAX_HW_QUEUES",
-    UCS_GSTREAM_TYPE_HIP
-};
+#define OF_CUDA "CUDA_DEVICE_MAX_CONNECTIONS"
+#define OF_HIP  "GPU_MAX_HW_QUEUES"
 
 /* Warnings of hardware queues, and the last one */
 static unsigned num_warnings;
@@ -51,37 +36,12 @@ keep_warning(const char *file, unsigned line, const char *function,
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-/* As an application has loaded it: CUDA's driver needs a context */
-static void *load(const runtime_t *runtime)
-{
-    char path[512];
-    void *library;
-    void *context;
-    int (*init)(unsigned);
-    int (*retain)(void**, int);
-    int (*set_current)(void*);
-
-    snprintf(path, sizeof(path), "%s/%s", STANDIN_DIR, runtime->file);
-    library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(library);
-    if (runtime->type == UCS_GSTREAM_TYPE_CUDA) {
-        *(void**)&init        = dlsym(library, "cuInit");
-        *(void**)&retain      = dlsym(library, "cuDevicePrimaryCtxRetain");
-        *(void**)&set_current = dlsym(library, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL_FATAL(init(0), 0);
-        CU_ASSERT_EQUAL_FATAL(retain(&context, 0), 0);
-        CU_ASSERT_EQUAL_FATAL(set_current(context), 0);
-    }
-    return library;
-}
-
-static ucs_gstream_h make(const runtime_t *runtime, int has_native,
-                          void *native)
+static ucs_gstream_h make(const rt_t *rt, int has_native, void *native)
 {
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
                       (has_native ? UCS_GSTREAM_PARAM_FIELD_NATIVE : 0),
-        .type       = runtime->type,
+        .type       = rt->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA,
         .native     = native
     };
     ucs_gstream_h stream        = NULL;
@@ -99,27 +59,24 @@ static void end(ucs_gstream_h *streams, unsigned count)
 
 /* With so many hardware queues: two are for the default stream and for copies,
  * and a warning comes once, with the first stream that finds none */
-static void run(const runtime_t *runtime, unsigned queues)
+static void run(const rt_t *rt, const char *setting, unsigned queues)
 {
-    int (*create)(void **stream, unsigned flags);
     ucs_gstream_h streams[MANY];
     ucs_gstream_h same[MANY];
-    void *native = NULL;
+    void *native = rt_stream(rt); /* of the application */
     unsigned i;
 
-    *(void**)&create = dlsym(load(runtime), runtime->create);
-    CU_ASSERT_EQUAL_FATAL(create(&native, 1), 0);
     num_warnings = 0;
     ucs_log_push_handler(keep_warning);
 
     /* The application's stream is one, however many queues are made on it, and
      * default streams are counted already */
     for (i = 0; i < MANY; i += 2) {
-        same[i]     = make(runtime, 1, native);
-        same[i + 1] = make(runtime, 1, NULL);
+        same[i]     = make(rt, 1, native);
+        same[i + 1] = make(rt, 1, NULL);
     }
     for (i = 0; i < queues - 3; ++i) {
-        streams[i] = make(runtime, 0, NULL);
+        streams[i] = make(rt, 0, NULL);
     }
     CU_ASSERT_EQUAL(num_warnings, 0);
 
@@ -127,14 +84,14 @@ static void run(const runtime_t *runtime, unsigned queues)
     end(same, MANY - 2);
     end(streams, queues - 3);
     for (i = 0; i < queues - 3; ++i) {
-        streams[i] = make(runtime, 0, NULL);
+        streams[i] = make(rt, 0, NULL);
     }
     CU_ASSERT_EQUAL(num_warnings, 0);
-    streams[i++] = make(runtime, 0, NULL);
+    streams[i++] = make(rt, 0, NULL);
     CU_ASSERT_EQUAL(num_warnings, 1);
-    streams[i++] = make(runtime, 0, NULL);
+    streams[i++] = make(rt, 0, NULL);
     CU_ASSERT_EQUAL(num_warnings, 1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(warning, runtime->setting));
+    CU_ASSERT_PTR_NOT_NULL(strstr(warning, setting));
     CU_ASSERT_PTR_NOT_NULL(strstr(warning, "32"));
 
     ucs_log_pop_handler();
@@ -145,14 +102,14 @@ static void run(const runtime_t *runtime, unsigned queues)
 /* What a runtime has by itself, and what it was asked for */
 ST_CASE(cuda)
 {
-    unsetenv(runtime_cuda.setting);
-    run(&runtime_cuda, 8);
+    unsetenv(OF_CUDA);
+    run(rt_start(0), OF_CUDA, 8);
 }
 
 ST_CASE(hip)
 {
-    setenv(runtime_hip.setting, "12", 1);
-    run(&runtime_hip, 12);
+    setenv(OF_HIP, "12", 1);
+    run(rt_start(1), OF_HIP, 12);
 }
 
 ST_SUITE("gstream_share")
