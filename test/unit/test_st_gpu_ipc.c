@@ -213,7 +213,28 @@ static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
     st_pair_sync(pair);
 }
 
-/* Both sides are in this process */
+/* A pair whose sides are both in this process, matched */
+static void near_init(st_pair_t *pair, place_t *places, ucp_st_op_h *ops)
+{
+    int i;
+
+    CU_ASSERT_TRUE_FATAL(st_pair_init(pair));
+    for (i = 0; i < 2; ++i) {
+        place_get(&places[i], task.places[i]);
+        ops[i] = make_op(&pair->side[i], &places[i], (i == 0) == task.is_send);
+    }
+    st_match_ok(ops[0], ops[1]);
+}
+
+static void near_cleanup(st_pair_t *pair, place_t *places,
+                         const ucp_st_op_h *ops)
+{
+    st_free2(ops[0], ops[1]);
+    st_pair_cleanup(pair);
+    place_put(&places[0]);
+    place_put(&places[1]);
+}
+
 static void run_near(void)
 {
     int is_send = task.is_send;
@@ -223,12 +244,7 @@ static void run_near(void)
     uint64_t k;
     int i;
 
-    CU_ASSERT_TRUE_FATAL(st_pair_init(&pair));
-    for (i = 0; i < 2; ++i) {
-        place_get(&places[i], task.places[i]);
-        ops[i] = make_op(&pair.side[i], &places[i], (i == 0) == is_send);
-    }
-    st_match_ok(ops[0], ops[1]);
+    near_init(&pair, places, ops);
     check_op(ops[0]);
     check_op(ops[1]);
     for (k = 0; k < USES; ++k) {
@@ -241,11 +257,7 @@ static void run_near(void)
                         num_staged(task.places[i], 1));
     }
     check_opens(0);
-    st_free2(ops[0], ops[1]);
-    st_pair_cleanup(&pair);
-    for (i = 0; i < 2; ++i) {
-        place_put(&places[i]);
-    }
+    near_cleanup(&pair, places, ops);
 }
 
 static ucs_status_t op_status(ucp_st_op_h op)
@@ -278,12 +290,7 @@ static void run_fails(void)
     unsigned i, k;
     double start;
 
-    CU_ASSERT_TRUE_FATAL(st_pair_init(&pair));
-    for (i = 0; i < 2; ++i) {
-        place_get(&places[i], task.places[i]);
-        ops[i] = make_op(&pair.side[i], &places[i], (i == 0) == task.is_send);
-    }
-    st_match_ok(ops[0], ops[1]);
+    near_init(&pair, places, ops);
     hold(STANDIN_HOLD_COPY);
     for (i = 0; i < 2; ++i) {
         st_use(&pair.side[i], ops[i]);
@@ -314,11 +321,7 @@ static void run_fails(void)
     }
     /* Both pieces were copied: the use is complete there */
     (void)ucp_st_queue_wait(pair.side[1].queue, NULL);
-    st_free2(ops[0], ops[1]);
-    st_pair_cleanup(&pair);
-    for (i = 0; i < 2; ++i) {
-        place_put(&places[i]);
-    }
+    near_cleanup(&pair, places, ops);
 }
 
 /** This process's side of two. */
@@ -462,24 +465,36 @@ static void run_far(life_t *life)
     st_side_cleanup(&life->side);
 }
 
+/* An operation that is matched, on a buffer that is got for it */
+static ucp_st_op_h life_match(life_t *life, place_t *place)
+{
+    ucp_st_op_h op;
+
+    place_get(place, life->where);
+    op = make_op(&life->side, place, life->is_send);
+    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
+    check_op(op);
+    return op;
+}
+
+/* Both have come here: the second process stays, until it is killed */
+static void life_meet_last(life_t *life)
+{
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    while (task.is_second) {
+        pause();
+    }
+}
+
 /* The second process is killed while its memory is open here */
 static void run_dies(life_t *life)
 {
     ucs_status_t status;
     place_t place;
-    ucp_st_op_h op;
+    ucp_st_op_h op = life_match(life, &place);
 
-    place_get(&place, life->where);
-    op = make_op(&life->side, &place, life->is_send);
-    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
-    check_op(op);
     check_opens(1);
-    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
-    if (task.is_second) {
-        for (;;) {
-            pause();
-        }
-    }
+    life_meet_last(life);
     st_far_kill(&life->far);
     st_use(&life->side, op);
     status = ucp_st_queue_wait(life->side.queue, NULL);
@@ -498,23 +513,14 @@ static void run_stuck(life_t *life)
     unsigned long held = counts().held;
     ucs_status_t status;
     place_t place;
-    ucp_st_op_h op;
+    ucp_st_op_h op = life_match(life, &place);
 
-    place_get(&place, life->where);
-    op = make_op(&life->side, &place, life->is_send);
-    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
-    check_op(op);
     if (!task.is_second) {
         check_opens(opens(life));
         hold(STANDIN_HOLD_COPY);
     }
     st_use(&life->side, op);
-    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
-    if (task.is_second) {
-        for (;;) {
-            pause();
-        }
-    }
+    life_meet_last(life);
     until_held(held);
     check_goes_on(&life->side);
     st_far_kill(&life->far);
