@@ -8,7 +8,7 @@
  * are declared here, so that no package of a GPU is needed.
  */
 #ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* dl_iterate_phdr() */
+#  define _GNU_SOURCE /* dl_iterate_phdr(), dlmopen() */
 #endif
 
 #include "ucs_gpu.h"
@@ -170,10 +170,18 @@ uint64_t ucs_gpu_count_loads(void)
     return loads;
 }
 
+/* UCX replaces dlopen() once it has a module for ROCm. Its own looks for a name
+ * in folders first, and a file there hides the library of that name which was
+ * loaded from elsewhere. It leaves dlmopen() alone. */
+void *ucs_gpu_open_loaded(const char *name)
+{
+    return dlmopen(LM_ID_BASE, name, RTLD_LAZY | RTLD_NOLOAD);
+}
+
 /* The handle is kept: the functions must not go away. */
 static int ucs_gpu_load(ucs_gpu_runtime_t *runtime)
 {
-    void *handle = dlopen(runtime->library, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = ucs_gpu_open_loaded(runtime->library);
     unsigned i;
 
     if (handle == NULL) {

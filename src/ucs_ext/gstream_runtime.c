@@ -74,7 +74,7 @@ static int gstream_gpu_open_library(gstream_gpu_t *gpu, int is_loaded)
         return 0;
     }
     for (i = 0; (library == NULL) && (gpu->libraries[i] != NULL); ++i) {
-        library = dlopen(gpu->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        library = ucs_gpu_open_loaded(gpu->libraries[i]);
     }
     for (i = 0; !is_loaded && (library == NULL) && (gpu->libraries[i] != NULL);
          ++i) {

@@ -23,10 +23,12 @@ typedef int (*standin_hsa_share_t)(uint64_t address, size_t size, int *fd,
                                    uint64_t *offset);
 
 
-/* HIP's stand-in is never unloaded */
+/* HIP's stand-in is never unloaded. UCX may have replaced dlopen() by one that
+ * finds the file of a real one. */
 static void *standin_hsa_ask(const char *name)
 {
-    void *hip = dlopen("libamdhip64.so.5", RTLD_LAZY | RTLD_NOLOAD);
+    void *hip = dlmopen(LM_ID_BASE, "libamdhip64.so.5",
+                        RTLD_LAZY | RTLD_NOLOAD);
 
     return (hip == NULL) ? NULL : dlsym(hip, name);
 }
