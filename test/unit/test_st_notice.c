@@ -636,6 +636,43 @@ static void scene_until_told(scene_t *scene, int i)
     } while (num_notices > 0);
 }
 
+/* Both sides free. One hears that of the other, whose host makes no calls any
+ * more and does not answer: it needs no answer. */
+static void run_both_freed(int i)
+{
+    static scene_t scene;
+    ucp_st_worker_h worker;
+    ucp_st_notice_msg_t msg;
+
+    if (!scene_init(&scene, 0)) {
+        return;
+    }
+    worker = scene.pair.side[i].worker;
+    msg    = (ucp_st_notice_msg_t){
+        .type      = UCP_ST_NOTICE_UNMATCH,
+        .status    = UCS_ERR_CANCELED,
+        .src       = scene.pair.side[!i].worker->uuid,
+        .dst       = worker->uuid,
+        .op_id     = scene.op[i]->id,
+        .src_op_id = scene.op[!i]->id
+    };
+    CU_ASSERT_EQUAL(ucp_st_op_free(scene.op[i]), UCS_OK);
+    scene_handle(&scene, i, &msg);
+    while (st_stats(&scene.pair.side[i]).freed > 0) {
+        (void)ucp_st_worker_progress(worker);
+        (void)sched_yield();
+    }
+    scene_until_told(&scene, i);
+    scene.op[i] = st_send(&scene.pair.side[i], scene.sbuf, LEN, 3);
+    scene_cleanup(&scene);
+}
+
+ST_CASE(both_freed)
+{
+    run_both_freed(ST_A);
+    run_both_freed(ST_B);
+}
+
 /* Notices of somebody's former life, of other pairs, and of no type at all do
  * nothing */
 ST_CASE(strangers)

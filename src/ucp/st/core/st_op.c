@@ -324,8 +324,10 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
 }
 
 /* The peer does not read or write here any more: the uses that it took part in
- * are delivered. Its own region is closed as well. */
-void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
+ * are delivered. Its own region is closed as well. So a half that was freed
+ * here needs no answer: the peer's host may make no calls, and has heard
+ * nothing. */
+int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
 {
     op->peer_closed = 1;
     ucp_st_lanes_revoke(op);
@@ -335,21 +337,24 @@ void ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
     } else {
         ucp_st_op_fail(op, status);
     }
-    if ((op->state == UCP_ST_OP_FAILED) && (op->lane != NULL)) {
-        op->lane->op.dispose(op);
+    if ((op->state == UCP_ST_OP_FAILED) || op->freed) {
+        ucp_st_op_dispose(op);
     }
+    if (ucp_st_op_is_reaching(op)) {
+        return 0;
+    }
+    ucp_st_op_reap(op);
+    return 1;
 }
 
 void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
-    if (op != NULL) {
-        ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
-        op->acks_late = ucp_st_op_is_reaching(op);
-        if (op->acks_late) {
-            return;
-        }
+    if ((op != NULL) &&
+        !ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status)) {
+        op->acks_late = 1;
+        return;
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */

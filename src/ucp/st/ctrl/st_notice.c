@@ -230,8 +230,7 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
              (op->state != UCP_ST_OP_FAILED))) {
             return;
         }
-        ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status);
-        if ((op->lane != NULL) && op->lane->op.is_reaching(op)) {
+        if (!ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status)) {
             return; /* the control message is answered when that is over */
         }
     }
