@@ -164,24 +164,6 @@ static inline uint64_t st_channel_put(const ucp_st_tag_field_t *field,
     return value << field->first;
 }
 
-/** Get an operation for a message; NULL without memory. */
-st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
-                                   ucp_st_channel_h channel,
-                                   const ucp_st_channel_msg_t *msg);
-
-void st_channel_op_put(st_channel_op_t *op);
-
-/** Give a send, or a receive, or one of a message that was probed, to UCP, with
- *  what `msg` and `tag` say. UCS_OK and errors give the operation back to the
- *  caller. UCS_INPROGRESS: it is in the list until its `done` is called. */
-ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
-                                ucp_ep_h ep);
-ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
-                                uint64_t mask);
-ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
-                                        ucs_list_link_t *list,
-                                        ucp_tag_message_h message);
-
 /** Create an end, as ucp_st_channel_create(), whose early messages are then
  *  taken. */
 ucs_status_t st_channel_make(ucp_st_channel_ctx_h ctx,
@@ -208,6 +190,30 @@ void st_channel_cancel(ucp_st_channel_h channel);
 /** Have a channel live through callbacks, in which it may be destroyed. */
 void st_channel_hold(ucp_st_channel_h channel);
 void st_channel_release(ucp_st_channel_h channel);
+
+
+/* st_channel_op.c: operations that UCP has */
+
+/** Get an operation for a message; NULL without memory. */
+st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
+                                   ucp_st_channel_h channel,
+                                   const ucp_st_channel_msg_t *msg);
+
+void st_channel_op_put(st_channel_op_t *op);
+
+/** UCP is done with an operation, which is in a list. */
+void st_channel_op_end(st_channel_op_t *op);
+
+/** Give a send, or a receive, or one of a message that was probed, to UCP, with
+ *  what `msg` and `tag` say. UCS_OK and errors give the operation back to the
+ *  caller. UCS_INPROGRESS: it is in the list until its `done` is called. */
+ucs_status_t st_channel_op_send(st_channel_op_t *op, ucs_list_link_t *list,
+                                ucp_ep_h ep);
+ucs_status_t st_channel_op_recv(st_channel_op_t *op, ucs_list_link_t *list,
+                                uint64_t mask);
+ucs_status_t st_channel_op_recv_message(st_channel_op_t *op,
+                                        ucs_list_link_t *list,
+                                        ucp_tag_message_h message);
 
 
 /* st_channel_ctrl.c: control messages */
