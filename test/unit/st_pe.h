@@ -37,7 +37,8 @@ ucp_ep_h st_pe_connect(ucp_worker_h worker, const void *address);
 void st_pes_init(st_pes_t *pes, unsigned num,
                  const ucp_st_tag_layout_t *layout);
 
-/** All channels are destroyed. Asserts that the contexts can be, too. */
+/** All channels are destroyed. Asserts that the contexts that are there can be,
+ *  too. */
 void st_pes_cleanup(st_pes_t *pes);
 
 /** Progress all once. */

@@ -451,16 +451,16 @@ static void play(player_t *player)
     }
 }
 
-ST_CASE(callbacks_go_on)
+static void run_callbacks(unsigned num)
 {
     player_t player[2] = {{0}};
     uint64_t first     = 1;
     st_pes_t pes;
-    int i;
+    unsigned i;
 
-    st_pes_init(&pes, 2, NULL);
+    st_pes_init(&pes, num, NULL);
     for (i = 0; i < 2; ++i) {
-        player[i].end = st_pes_channel(&pes, i, !i, ID, i);
+        player[i].end = st_pes_channel(&pes, i % num, (i + 1) % num, ID, i);
         play(&player[i]);
     }
     CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_st_channel_send(
@@ -475,6 +475,11 @@ ST_CASE(callbacks_go_on)
     (void)ucp_st_channel_destroy(player[1].end);
     st_pes_cleanup(&pes);
 }
+
+ST_CASE_CALL(callbacks_go_on, run_callbacks(2))
+
+/* They may come within the call that sends */
+ST_CASE_CALL(callbacks_go_on_one_pe, run_callbacks(1))
 
 /* Receives are cancelled in the call; a send that is under way once UCP is done
  * with it */
@@ -565,6 +570,31 @@ ST_CASE(destroy_in_callback)
         st_pes_progress(&pes);
     }
     CU_ASSERT_EQUAL(ender.calls, 3);
+    (void)ucp_st_channel_destroy(end);
+    st_pes_cleanup(&pes);
+}
+
+/* ... which is sending: a message to the own PE arrives in the call */
+ST_CASE(destroy_in_send)
+{
+    uint64_t sent = 1, got;
+    ender_t ender = {0};
+    said_t said   = {0};
+    ucs_status_t status;
+    ucp_st_channel_h end;
+    st_pes_t pes;
+
+    st_pes_init(&pes, 1, NULL);
+    ender.end = st_pes_channel(&pes, 0, 0, ID, 0); /* That sends */
+    end       = st_pes_channel(&pes, 0, 0, ID, 1);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv(end, ST_PE_MSG(&got, 8, on_end, &ender),
+                                        NULL), UCS_INPROGRESS);
+    status = ucp_st_channel_send(ender.end, ST_PE_MSG(&sent, 8, hear, &said));
+    CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(status));
+    while (ender.calls < 1) {
+        st_pes_progress(&pes);
+    }
+    CU_ASSERT_EQUAL(got, sent);
     (void)ucp_st_channel_destroy(end);
     st_pes_cleanup(&pes);
 }

@@ -175,6 +175,9 @@ ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx)
         return UCS_ERR_BUSY;
     }
     st_channel_ctrl_cleanup(ctx);
+    if (ctx->num_controls > 0) {
+        return UCS_ERR_BUSY; /* Something is just arriving */
+    }
     ucs_list_for_each_safe(early, next, &ctx->early, link) {
         free(early);
     }
@@ -459,6 +462,7 @@ static ucs_status_t st_channel_op_make(ucp_st_channel_h channel,
     return UCS_OK;
 }
 
+/* The channel is held: callbacks in there may destroy it */
 static ucs_status_t st_channel_send_number(ucp_st_channel_h channel,
                                            uint64_t number,
                                            const ucp_st_channel_msg_t *msg)
@@ -486,17 +490,24 @@ ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel,
                                  const ucp_st_channel_msg_t *msg)
 {
     ucs_status_t status;
+    uint64_t number;
 
     if ((channel == NULL) || (msg == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    status = st_channel_send_number(channel, channel->sent, msg);
-    if (!UCS_STATUS_IS_ERR(status)) {
-        channel->sent = st_channel_next(channel, channel->sent);
+    /* Taken first: callbacks of other operations in there may send, too */
+    number        = channel->sent;
+    channel->sent = st_channel_next(channel, number);
+    st_channel_hold(channel);
+    status = st_channel_send_number(channel, number, msg);
+    if (UCS_STATUS_IS_ERR(status)) {
+        channel->sent = number;
     }
+    st_channel_release(channel);
     return status;
 }
 
+/* The same */
 static ucs_status_t st_channel_recv_number(ucp_st_channel_h channel,
                                            uint64_t number,
                                            const ucp_st_channel_msg_t *msg,
@@ -554,6 +565,7 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
                                  size_t *length_p)
 {
     ucs_status_t status;
+    uint64_t number;
 
     if ((channel == NULL) || (msg == NULL)) {
         return UCS_ERR_INVALID_PARAM;
@@ -561,11 +573,15 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
     if (channel->num_kept > 0) {
         return st_channel_recv_kept(channel, msg, length_p);
     }
-    status = st_channel_recv_number(channel, channel->received, msg, length_p);
+    number            = channel->received;
+    channel->received = st_channel_next(channel, number);
+    st_channel_hold(channel);
+    status = st_channel_recv_number(channel, number, msg, length_p);
     /* A message that was too long is gone */
-    if (!UCS_STATUS_IS_ERR(status) || (status == UCS_ERR_MESSAGE_TRUNCATED)) {
-        channel->received = st_channel_next(channel, channel->received);
+    if (UCS_STATUS_IS_ERR(status) && (status != UCS_ERR_MESSAGE_TRUNCATED)) {
+        channel->received = number;
     }
+    st_channel_release(channel);
     return status;
 }
 
@@ -589,8 +605,12 @@ ucs_status_t ucp_st_channel_send_at(ucp_st_channel_h channel, uint64_t number,
 {
     ucs_status_t status = st_channel_check_number(channel, number, msg);
 
-    return (status == UCS_OK) ? st_channel_send_number(channel, number, msg) :
-                                status;
+    if (status == UCS_OK) {
+        st_channel_hold(channel);
+        status = st_channel_send_number(channel, number, msg);
+        st_channel_release(channel);
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
@@ -599,9 +619,12 @@ ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
 {
     ucs_status_t status = st_channel_check_number(channel, number, msg);
 
-    return (status == UCS_OK) ?
-                   st_channel_recv_number(channel, number, msg, length_p) :
-                   status;
+    if (status == UCS_OK) {
+        st_channel_hold(channel);
+        status = st_channel_recv_number(channel, number, msg, length_p);
+        st_channel_release(channel);
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,

@@ -199,19 +199,21 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     if (channel->ep == NULL) {
         return UCS_ERR_NOT_CONNECTED;
     }
+    /* Before it is told: to the own PE, the answer comes in the call */
     ++channel->moves;
-    channel->is_counted = 0;
-    status              = st_channel_move_tell(channel, ST_CHANNEL_STOP,
-                                               channel->moves);
-    if (status != UCS_OK) {
-        --channel->moves;
-        return status;
-    }
+    channel->is_counted   = 0;
     channel->quiet_cb     = cb;
     channel->quiet_arg    = arg;
     channel->quiet_status = UCS_OK;
     channel->state        = ST_CHANNEL_MOVING;
     ucs_list_add_tail(&channel->ctx->moving, &channel->moving);
+    status = st_channel_move_tell(channel, ST_CHANNEL_STOP, channel->moves);
+    if (status != UCS_OK) {
+        ucs_list_del(&channel->moving);
+        channel->state = ST_CHANNEL_OPEN;
+        --channel->moves;
+        return status;
+    }
     st_channel_hold(channel);
     st_channel_cancel(channel);
     st_channel_release(channel);
