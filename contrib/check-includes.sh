@@ -10,7 +10,7 @@ libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
-ours='ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|mpix_queue\.h'
+ours='ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|ucp_st_msg\.h|mpix_queue\.h'
 # What libucx-dev installs
 ucx_api='ucp/api/.*|uct/api/.*|'
 ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'
@@ -90,7 +90,7 @@ check_folder src/uct/cxi_trig \
     'ucs_ext/.*|ucs_(gpu|gstream(_memory)?|ledger|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
-    'ucs_ext/.*|ucs_(ext_config|gstream(_copy|_ipc|_memory)?|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h' \
+    'ucs_ext/.*|ucs_(ext_config|gstream(_copy|_ipc|_memory)?|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|ucp_st_msg\.h' \
     '/st_direct_copy\.c$' 'emmintrin\.h'
 check_st api ''
 check_st core 'core/.*'

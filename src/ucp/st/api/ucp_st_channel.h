@@ -162,9 +162,9 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
  * @param [in] ctx The context.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while it has a channel, or UCP
- *         an operation of one; UCS_ERR_BUSY while something that another
- *         context tells it is arriving, too: then progress the worker and
- *         destroy it again.
+ *         an operation of one or of ucp_st_msg.h; UCS_ERR_BUSY while something
+ *         that another context tells it is arriving, too: then progress the
+ *         worker and destroy it again.
  */
 ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx);
 

@@ -151,6 +151,8 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
     ucs_list_head_init(&ctx->orphans);
     ucs_list_head_init(&ctx->moving);
     ucs_list_head_init(&ctx->early);
+    ucs_list_head_init(&ctx->drops);
+    ucs_list_head_init(&ctx->told);
     ucs_list_head_init(&ctx->uses);
     ucs_list_head_init(&ctx->pairs);
     status = st_channel_ctrl_init(ctx);
@@ -170,14 +172,19 @@ ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx)
     if (ctx == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if ((ctx->num_channels > 0) || (ctx->num_ops > ctx->num_controls) ||
-        !ucs_list_is_empty(&ctx->pairs)) {
+    if ((ctx->num_channels > 0) || !ucs_list_is_empty(&ctx->pairs) ||
+        (ctx->num_ops > ctx->num_controls + ucs_list_length(&ctx->drops))) {
         return UCS_ERR_BUSY;
+    }
+    st_msg_give_up(ctx);
+    if (ctx->num_ops > ctx->num_controls) {
+        return UCS_ERR_BUSY; /* They have matched, or are to be progressed */
     }
     st_channel_ctrl_cleanup(ctx);
     if (ctx->num_controls > 0) {
         return UCS_ERR_BUSY; /* Something is just arriving */
     }
+    st_msg_cleanup(ctx);
     ucs_list_for_each_safe(early, next, &ctx->early, link) {
         free(early);
     }

@@ -11,7 +11,7 @@
 
 #include "core/st_stack.h"
 
-#include <ucp_st_channel.h>
+#include <ucp_st_msg.h>
 
 #include <ucs/datastruct/list.h>
 
@@ -70,8 +70,9 @@ typedef enum {
 typedef struct st_channel_control {
     uint32_t kind;
     uint32_t end;   /* That sends it */
-    uint64_t id;
-    uint64_t count; /* The number of its next send */
+    uint64_t id;    /* ST_CHANNEL_META: the tag */
+    uint64_t count; /* The number of its next send; ST_CHANNEL_META: the
+                       length */
     uint64_t moves; /* How often it was to be moved, this one included */
 } st_channel_control_t;
 
@@ -91,11 +92,18 @@ struct ucp_st_channel_ctx {
     size_t              num_controls; /* ... for receives of control messages */
     size_t              num_channels;
     ucs_list_link_t     channels[ST_CHANNEL_BUCKETS];
-    ucs_list_link_t     orphans;   /* Operations of destroyed channels */
+    ucs_list_link_t     orphans;   /* Operations of destroyed channels, of
+                                      messages, and of control messages */
     ucs_list_link_t     moving;    /* Channels that become quiet */
     ucs_list_link_t     uses;      /* Operations on streams */
     ucs_list_link_t     pairs;     /* That are being matched, or freed */
     ucs_list_link_t     early;
+    uint64_t            num_msgs;  /* Messages that were sent */
+    ucs_list_link_t     drops;     /* Receives of messages to throw away */
+    ucs_list_link_t     told;      /* Metadata to be handed over, */
+    ucp_st_msg_post_t   post;      /* ... to this; or NULL, */
+    void                *post_arg;
+    int                 is_posting; /* ... which is being done */
     st_channel_op_t     *controls[ST_CHANNEL_CONTROLS]; /* Receives */
     int                 is_closing;
 };
@@ -226,6 +234,19 @@ void st_channel_ctrl_cleanup(ucp_st_channel_ctx_h ctx);
 ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,
                                   const st_channel_control_t *control,
                                   const ucp_st_channel_msg_t *more);
+
+
+/* st_msg.c: messages whose metadata comes first */
+
+/** Metadata have come, with a header. */
+void st_msg_take(ucp_st_channel_ctx_h ctx, const st_channel_control_t *control,
+                 const void *header, size_t length);
+
+/** Cancel the receives of messages to throw away that have not come. */
+void st_msg_give_up(ucp_st_channel_ctx_h ctx);
+
+/** Forget metadata that nobody took. */
+void st_msg_cleanup(ucp_st_channel_ctx_h ctx);
 
 
 /* st_channel_move.c: migration */

@@ -66,6 +66,10 @@ static void st_channel_ctrl_take(ucp_st_channel_ctx_h ctx, const void *data,
             return;
         }
         break;
+    case ST_CHANNEL_META:
+        st_msg_take(ctx, &control, (const uint8_t*)data + sizeof(control),
+                    length - sizeof(control));
+        return;
     default:
         break;
     }
