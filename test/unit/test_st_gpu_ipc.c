@@ -405,7 +405,7 @@ static void check_copies(life_t *life, ucp_st_op_h ops[2])
     CU_ASSERT((counts().closes == closes) ||
               (getenv("ST_TEST_STREAM") == NULL));
     st_let_go(&gate);
-    st_sync(&life->side);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(life->side.stream), UCS_OK);
 }
 
 /* Memory is given back between operations, and what comes next is likely to
