@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiles each public header alone, as C11 and as C++.
+# Compiles each public header alone, as C11 and as C++, and contrib/charm.
 # usage: contrib/check-headers.sh [BUILD-FOLDER]
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -79,5 +79,33 @@ if [ -n "$with_mpi" ]; then
         done
     done
 fi
+
+# The part of machine.C of Charm++, behind the names that it uses of it
+charm='
+#include <ucp/api/ucp.h>
+typedef struct PCQueueTag *PCQueue;
+PCQueue PCQueueCreate();
+void PCQueueDestroy(PCQueue);
+void PCQueuePush(PCQueue, char*);
+char *PCQueuePop(PCQueue);
+void CmiAbort(const char*, ...);
+void CmiChannelHandler(void*);
+int CmiNodeOf(int);
+#define UCX_CHECK_STATUS(status, name) if (status != UCS_OK) { CmiAbort(name); }
+#include "machine-ucp-st.C"
+int UcxStCalls(ucp_worker_h worker, ucp_ep_h *eps)
+{
+    UcxStInit(worker, eps);
+    UcxStExit();
+    return UcxStAdvance();
+}'
+for smp in 0 1; do
+    if ! $cxx -x c++ -std=gnu++11 "${warnings[@]}" -DCMK_SMP=$smp \
+         "-I$top/contrib/charm" "${flags[@]}" - <<<"$charm"; then
+        echo "machine-ucp-st.C: does not compile with CMK_SMP=$smp"
+        status=1
+    fi
+    count=$((count + 1))
+done
 echo "$count compilations"
 exit $status
