@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#define TRIG_TABLE_MAX_ROWS   64
+#define TRIG_TABLE_MAX_ROWS   256
 #define TRIG_TABLE_MAX_TRIALS 101
 
 
