@@ -47,6 +47,7 @@ uint64_t bench_report_add(bench_report_t *report,
 {
     uint64_t errors = 0;
     double base     = 0;
+    int baseline    = __builtin_ctz(options->known);
     st_report_stats_t setup;
     st_report_row_t *row;
     uint64_t wrong;
@@ -66,11 +67,11 @@ uint64_t bench_report_add(bench_report_t *report,
         st_report_stats_get(results[variant].time_us, options->trials,
                             &row->time);
         st_report_stats_get(results[variant].setup_us, options->trials, &setup);
-        base          = (variant == 0) ? row->time.median : base;
+        base          = (variant == baseline) ? row->time.median : base;
         row->size     = size;
         row->variant  = bench_variants[variant];
         row->ratio    = (base > 0) ? row->time.median / base : 0;
-        row->setup_us = (variant == 0) ? 0 : setup.median;
+        row->setup_us = (variant == baseline) ? 0 : setup.median;
         row->verified = (wrong == 0);
         if (report->num_messages > 0) {
             fprintf(more, ",\"mb_per_s\":%.3f", bench_rate(report, row));

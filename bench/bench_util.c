@@ -14,7 +14,7 @@
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
-    "st-hpe"
+    "st-hpe", "metadata", "channel"
 };
 
 int bench_rank(void)
@@ -31,7 +31,7 @@ void bench_init(int *argc, char ***argv)
     int i, provided;
 
     for (i = 1; i < *argc; ++i) {
-        if (strstr((*argv)[i], bench_variants[BENCH_NUM_VARIANTS - 1])) {
+        if (strstr((*argv)[i], "st-hpe")) {
             level = MPI_THREAD_MULTIPLE;
         }
     }

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  8
+#define BENCH_NUM_VARIANTS  10
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -23,8 +23,10 @@
 #define BENCH_VARIANTS_ST   (3u << 1)
 #define BENCH_VARIANTS_RMA  (15u << 3)
 #define BENCH_VARIANT_HPE   (1u << 7) /* Only if it is asked for */
+#define BENCH_VARIANT_METADATA (1u << 8)
+#define BENCH_VARIANT_CHANNEL  (1u << 9)
 
-/* What benchmarks compare; the first is the baseline. */
+/* What benchmarks compare; the first that a benchmark knows is its baseline. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 
 
@@ -150,7 +152,8 @@ double bench_max(double value);
 /* Sum over the ranks of 'comm', on each of them. Collective. */
 uint64_t bench_sum(uint64_t value, MPI_Comm comm);
 
-/* Adds a line for each variant that was run; ratios are taken to "mpi".
+/* Adds a line for each variant that was run; ratios are taken to the
+ * baseline.
  * 'results' has one of each variant, and is sorted. Collective over 'comm'.
  * Returns the number of wrong results of its ranks. */
 uint64_t bench_report_add(bench_report_t *report,

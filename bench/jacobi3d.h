@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * jacobi3d.h - Jacobi's method on a grid in three dimensions, in blocks that
+ * are message-driven objects: more of them than ranks, each goes on as soon as
+ * the faces of its neighbours are there. Main thread only.
+ */
+#ifndef JACOBI3D_H_
+#define JACOBI3D_H_
+
+#include "bench_util.h"
+
+#include <ucp_st_channel.h>
+
+#define J3_DIMS  3
+#define J3_SIDES 6  /* Side 2 d is below in dimension d, 2 d + 1 above */
+#define J3_METAS 16 /* Receives of metadata that are posted */
+
+typedef struct j3_app j3_app_t;
+typedef struct j3_block j3_block_t;
+
+
+/* Cells of a box, and a layer of others around them; the last dimension is
+ * contiguous. */
+typedef struct j3_field {
+    int    size[J3_DIMS]; /* Without the layer */
+    double *cells;
+    double *next;         /* Of the next iteration */
+} j3_field_t;
+
+
+/* A face that is to come, of the even or odd iterations. */
+typedef struct j3_face {
+    j3_block_t *block;
+    double     *in;
+    int        is_waited; /* With metadata: the block waits for it */
+    int        is_here;   /* ... or it has come before */
+} j3_face_t;
+
+
+/* Where a block touches another one. */
+typedef struct j3_side {
+    j3_block_t       *block;
+    int              neighbour; /* Block; -1: the edge of the grid */
+    size_t           length;    /* Of a face, bytes */
+    double           *out;
+    j3_face_t        faces[2];
+    ucp_st_channel_h channel;
+} j3_side_t;
+
+
+struct j3_block {
+    j3_app_t   *app;
+    int        index;
+    int        first[J3_DIMS]; /* Cell, of the grid */
+    j3_field_t field;
+    j3_side_t  sides[J3_SIDES];
+    int        iteration;
+    int        pending;        /* Operations before it can compute */
+    j3_block_t *ready;         /* Next in the list of those that can */
+};
+
+
+/* A message of metadata: which face comes, by which tag. */
+typedef struct j3_meta {
+    uint64_t tag;
+    uint64_t length;
+    uint32_t block;
+    uint16_t side;
+    uint16_t parity;
+    uint8_t  entry[40]; /* To run then; all are the same here */
+} j3_meta_t;
+
+/* A receive of one. */
+typedef struct j3_meta_op {
+    j3_app_t  *app;
+    void      *request; /* NULL: not posted */
+    j3_meta_t meta;
+} j3_meta_op_t;
+
+
+/* A way to exchange faces. Both functions end in j3_block_done(). */
+typedef struct j3_way {
+    void (*send)(j3_side_t *side);
+    void (*recv)(j3_side_t *side);
+} j3_way_t;
+
+
+struct j3_app {
+    int                  rank;
+    int                  num_ranks;
+    int                  grid[J3_DIMS];  /* Blocks */
+    int                  width[J3_DIMS]; /* Cells of all */
+    int                  num_blocks;     /* Of this rank */
+    int                  first_block;
+    int                  iters;
+    j3_block_t           *blocks;
+    j3_field_t           reference;      /* All, computed serially */
+    const j3_way_t       *way;
+    j3_block_t           *ready_head;
+    j3_block_t           **ready_tail;
+    int                  num_done;       /* Blocks with all iterations */
+    ucp_context_h        context;
+    ucp_worker_h         worker;
+    ucp_ep_h             *eps;
+    ucp_st_channel_ctx_h ctx;
+    j3_meta_op_t         metas[J3_METAS];
+    uint64_t             num_sends;      /* With metadata */
+};
+
+extern const j3_way_t j3_channel;
+extern const j3_way_t j3_metadata;
+
+
+/* jacobi3d_block.c */
+
+/* Makes the blocks of this rank, and the reference. */
+void j3_blocks_init(j3_app_t *app, int per_rank);
+void j3_blocks_cleanup(j3_app_t *app);
+
+/* Gives blocks their first values. */
+void j3_blocks_reset(j3_app_t *app);
+
+/* Begins the exchange of faces of an iteration. */
+void j3_block_begin(j3_block_t *block);
+
+/* An operation of a block is over. */
+void j3_block_done(j3_block_t *block);
+
+/* All faces are there: computes, and begins the next iteration. */
+void j3_block_run(j3_block_t *block);
+
+/* Rows of this rank's blocks that are not as in the reference, bit by bit. */
+uint64_t j3_blocks_check(j3_app_t *app);
+
+
+/* jacobi3d_ways.c */
+
+/* Ends the job unless the status is UCS_OK or UCS_INPROGRESS. */
+void j3_must(ucs_status_t status, const char *what);
+
+/* Opens UCP, and the channels of all blocks. Collective. */
+void j3_ways_open(j3_app_t *app);
+void j3_ways_close(j3_app_t *app);
+
+#endif
