@@ -18,6 +18,14 @@ STYLES = {
     "trig get": ("get, trig lane", "#e69f00", "<", "-"),
     "trig get-strict": ("get-strict, trig lane", "#e69f00", ">", "--"),
 }
+for what in ("latency", "window"):
+    STYLES.update({
+        f"{what} raw": ("raw UCP", "black", "o", "-"),
+        f"{what} channel": ("channel", "#0072b2", "s", "-"),
+        f"{what} metadata": ("metadata first", "#d55e00", "^", "-"),
+        f"{what} staging": ("staging buffers", "#009e73", "v", "--"),
+    })
+STYLES.update({way: STYLES[f"window {way}"] for way in ("channel", "metadata")})
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
 MUST = ("#009e73", "direct lane: at most")
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
@@ -117,11 +125,12 @@ def caption(content, names):
     return "\n".join(lines)
 
 
-def panels(matplotlib, content, title, count):
-    """A figure with so many axes beside each other, caption below."""
+def panels(matplotlib, content, title, count, settings=None):
+    """A figure with so many axes beside each other, caption below: with these
+    settings, or all with ranks."""
     figure, axes = matplotlib.pyplot.subplots(
         1, count, figsize=(WIDTH, HEIGHT), sharey=True, squeeze=False)
-    text = caption(content, sorted({
+    text = caption(content, settings or sorted({
         run["setting"] for run in content["runs"] if run["ranks"]}))
     figure.suptitle(title, fontsize=11, x=EDGE, ha="left")
     figure.text(EDGE, 0.02, text, fontsize=7, va="bottom", linespacing=1.4)
@@ -245,6 +254,66 @@ def draw_mbw(matplotlib, content, what, names):
     return figure
 
 
+def draw_channel(matplotlib, content, what):
+    """Ways to send over each transport of UCX: round trips, or windows."""
+    title, member, scale = {
+        "latency": ("Round trip of two processes", "time_us", set_times),
+        "window": ("Windows of 64 messages between two processes", "mb_per_s",
+                   lambda axes, values: set_units(
+                       axes, values, ("kB/s", "MB/s", "GB/s", "TB/s")))}[what]
+    shown = {}
+    for setting in bench_results.CHANNEL_SETTINGS:
+        series = points(content["figures"], member, bench="st_channel",
+                        setting=setting)
+        shown[setting] = {name: values for name, values in series.items()
+                          if name.startswith(what)}
+    shown = {setting: series for setting, series in shown.items() if series}
+    if not shown:
+        return None
+    figure, row = panels(matplotlib, content, title, len(shown), list(shown))
+    for axes, (setting, series) in zip(row, shown.items()):
+        for name, values in series.items():
+            draw_series(axes, name, values)
+        set_sizes(axes, [value[0] for values in series.values()
+                         for value in values])
+        axes.set_title(setting, fontsize=9, loc="left")
+        axes.set_xlabel("size of a message", fontsize=9)
+    scale(row[0], numbers(shown.values()))
+    set_legend(figure, row[0])
+    return figure
+
+
+def draw_jacobi(matplotlib, content):
+    """Blocks that exchange faces: time against the number of ranks."""
+    shown = {}
+    for figure in content["figures"]:
+        if figure["bench"] == "st_jacobi3d":
+            time = figure["time_us"]
+            series = shown.setdefault((figure["mode"], figure["setting"]), {})
+            series.setdefault(figure["series"], []).append(
+                (figure["ranks"], time["median"], time["min"], time["max"]))
+    if not shown:
+        return None
+    figure, row = panels(matplotlib, content, "Iteration of Jacobi's method in "
+                         "three dimensions, 4 blocks a rank", len(shown),
+                         sorted({setting for _, setting in shown}))
+    for axes, ((mode, setting), series) in zip(row, shown.items()):
+        for name, values in sorted(series.items()):
+            draw_series(axes, name, sorted(values))
+        ranks = sorted({value[0] for values in series.values()
+                        for value in values})
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(ranks, [str(number) for number in ranks])
+        axes.minorticks_off()
+        axes.grid(True, color="#e0e0e0", linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.set_title(f"{mode} scaling, {setting}", fontsize=9, loc="left")
+        axes.set_xlabel("ranks", fontsize=9)
+    set_times(row[0], numbers(shown.values()))
+    set_legend(figure, row[0])
+    return figure
+
+
 def pictures(matplotlib, content):
     """Names and figures of what there is."""
     yield "latency", draw_pingpong(matplotlib, content, "time_us")
@@ -252,6 +321,9 @@ def pictures(matplotlib, content):
     yield "faces", draw_faces(matplotlib, content)
     yield "mbw", draw_mbw(matplotlib, content, "matched messages",
                           bench_results.MATCHED)
+    yield "channel", draw_channel(matplotlib, content, "latency")
+    yield "channel-rate", draw_channel(matplotlib, content, "window")
+    yield "jacobi3d", draw_jacobi(matplotlib, content)
     yield "rma", draw_mbw(matplotlib, content, "one-sided operations",
                           bench_results.ONE_SIDED)
 

@@ -20,6 +20,10 @@ ONE_SIDED = ("direct put", "direct put-strict", "direct get",
 # Of the benchmarks of MPI
 APPLICATIONS = {"st_life": "generation", "st_cg": "iteration"}
 COMPARED = ("st_pingpong", "st_faces", "st_mbw", *APPLICATIONS)
+# Transports of UCX that channels are measured over
+CHANNEL_SETTINGS = ("shm", "tcp", "card")
+JACOBI_SETTINGS = ("shm", "card")
+JACOBI_MODES = ("weak", "strong")
 K = 1 << 10
 M = 1 << 20
 # Blocks of st_faces: by the bytes of the longest message, which tell them
@@ -134,10 +138,20 @@ def layer_targets():
                  unit="B")
 
 
+def channel_targets():
+    """Of channels, over each transport."""
+    yield Target("channel / raw UCP, 8 B", 1.10, "st_channel",
+                 ("latency channel",), sizes=(8, 8))
+    yield Target("metadata first / channel, to 4 KiB", 1.5, "st_channel",
+                 ("latency metadata",), sizes=(0, 4 * K), member="of_channel",
+                 least=True)
+
+
 def judge(figures):
     """All targets."""
     return [target.judge(figures) for target in
-            (*count_targets(), *direct_targets(), *layer_targets())]
+            (*count_targets(), *direct_targets(), *layer_targets(),
+             *channel_targets())]
 
 
 def size_text(size):
@@ -163,8 +177,10 @@ def describe(figure):
         parts.append(halo_text(figure))
     elif figure["bench"] in APPLICATIONS:
         parts.append(f"{figure['ranks']} ranks")
-    elif figure["bench"] in ("st_trig", "st_ucx"):
+    elif figure["bench"] in ("st_trig", "st_ucx", "st_channel"):
         parts.append(size_text(figure["size"]))
+    if figure.get("setting") is not None:
+        parts.append(figure["setting"])
     return ", ".join(parts)
 
 
@@ -301,7 +317,8 @@ def other_members(row):
     """What a row of another benchmark says beside its times."""
     members = {name: max(value) if isinstance(value, list) else value
                for name, value in row.items() if name in (
-                   "beside_provider_ns", "percent_of_a_core", "worst_us")}
+                   "beside_provider_ns", "percent_of_a_core", "worst_us",
+                   "of_channel", "mb_per_s")}
     if "malloc_bytes_per_pair" in row:
         members["bytes_per_pair"] = (row["malloc_bytes_per_pair"] +
                                      row["mapped_bytes_per_pair"])
@@ -318,6 +335,20 @@ def most_pairs(rows):
              "median_us": 0, "pairs": max(sizes)}] if sizes else []
 
 
+def channel_rows(rows):
+    """Of st_channel: rates of windows, and what metadata cost beside a channel.
+    """
+    times = {(row["variant"], row["size"]): row["median_us"] for row in rows}
+    for row in rows:
+        what, way = row["variant"].split()
+        if what == "window":
+            row = {**row, "mb_per_s": row["size"] / row["median_us"]}
+        if way == "metadata":
+            row = {**row, "of_channel": row["median_us"] /
+                   times[f"{what} channel", row["size"]]}
+        yield row
+
+
 def combine_others(runs):
     """Figures of the benchmarks without MPI."""
     points = collections.defaultdict(lambda: collections.defaultdict(list))
@@ -327,16 +358,24 @@ def combine_others(runs):
         rows = run["report"]["rows"]
         if run["bench"] == "st_cost":
             rows = rows + most_pairs(rows)
+        setting = None
+        if run["bench"] in ("st_channel", "st_jacobi3d"):
+            setting = run["setting"]
+        if run["bench"] == "st_channel":
+            rows = channel_rows(rows)
         for row in rows:
-            point = points[run["bench"], row["size"], row["variant"]]
+            point = points[run["bench"], setting, run["ranks"],
+                           run["report"].get("mode"), row["size"],
+                           row["variant"]]
             point["time_us"].append(row["median_us"])
             for name, value in other_members(row).items():
                 point[name].append(value)
             if "pairs" in row:
                 point["pairs"].append(row["pairs"])
-    for (bench, size, variant), members in points.items():
-        figure = {"bench": bench, "ranks": None, "memory": None, "size": size,
-                  "series": variant, "rounds": len(members["time_us"])}
+    for (bench, setting, ranks, mode, size, variant), members in points.items():
+        figure = {"bench": bench, "ranks": ranks, "memory": None, "size": size,
+                  "setting": setting, "mode": mode, "series": variant,
+                  "rounds": len(members["time_us"])}
         for name, values in members.items():
             set_spread(figure, name, values)
         yield figure
@@ -419,9 +458,12 @@ def other_table(figures, bench):
     """Of a benchmark without MPI."""
     columns = ["", "size", "us", "ratio", "else"]
     extra = ("beside_provider_ns", "percent_of_a_core", "bytes_per_pair",
-             "worst_us", "pairs")
+             "worst_us", "pairs", "mb_per_s", "of_channel")
     return table(bench, columns, [
-        [figure["series"], str(figure["size"]),
+        [" ".join(filter(None, (
+            figure["setting"], figure["mode"],
+            figure["ranks"] and f"{figure['ranks']} ranks", figure["series"]))),
+         str(figure["size"]),
          range_text(figure["time_us"], 3), ratio_text(figure),
          ", ".join(f"{name} {figure[name]['median']:g}" for name in extra
                    if name in figure)] for figure in figures])
@@ -499,7 +541,8 @@ def tables(content):
     text = head_text(content)
     figures = content["figures"]
     text += compared_tables(figures) + counts_table(figures)
-    for bench in ("st_trig", "st_ucx", "st_cost", "st_wrt"):
+    for bench in ("st_trig", "st_ucx", "st_cost", "st_wrt", "st_channel",
+                  "st_jacobi3d"):
         some = [figure for figure in figures if figure["bench"] == bench]
         if some:
             text += other_table(some, bench)

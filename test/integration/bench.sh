@@ -217,6 +217,7 @@ test_numbers()
     refused st_wrt streams trials count
     refused st_trig max trials count
     refused st_ucx max trials count
+    refused st_channel min max factor trials count
 }
 
 # Runs run-all with the options; sets rc.
@@ -247,7 +248,7 @@ test_all()
     expect_file "not all ran, or settings or load are not told" "
 assert {run['bench'] for run in all['runs']} == {
     'st_pingpong', 'st_faces', 'st_mbw', 'st_life', 'st_cg', 'st_cost', 'st_wrt',
-    'st_trig', 'st_ucx'}
+    'st_trig', 'st_ucx', 'st_channel', 'st_jacobi3d'}
 for run in all['runs']:
     assert 'error' not in run and run['report']['rows']
     assert run['load_before'] >= 0 and run['load_after'] >= 0
@@ -300,7 +301,8 @@ for what, target in judged.items():
             "$temp/out" || fail "it does not say what was not drawn"
         return
     fi
-    for name in latency ratio faces mbw rma; do
+    for name in latency ratio faces mbw rma channel channel-rate \
+        jacobi3d; do
         grep -q '</svg>' "$temp/all-$name.svg" || fail "no whole plot of $name"
         [ -s "$temp/all-$name.png" ] || fail "no picture of $name"
     done
