@@ -205,15 +205,7 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     channel->quiet_cb     = cb;
     channel->quiet_arg    = arg;
     channel->quiet_status = UCS_OK;
-    /* Where both ends are on one worker the answer comes in this call */
     channel->state        = ST_CHANNEL_MOVING;
-    status                = st_channel_move_tell(channel, ST_CHANNEL_STOP,
-                                                 channel->moves);
-    if (status != UCS_OK) {
-        channel->state = ST_CHANNEL_OPEN;
-        --channel->moves;
-        return status;
-    }
     ucs_list_add_tail(&channel->ctx->moving, &channel->moving);
     status = st_channel_move_tell(channel, ST_CHANNEL_STOP, channel->moves);
     if (status != UCS_OK) {
