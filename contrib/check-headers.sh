@@ -91,6 +91,19 @@ char *PCQueuePop(PCQueue);
 void CmiAbort(const char*, ...);
 void CmiChannelHandler(void*);
 int CmiNodeOf(int);
+int CmiMyPe();
+typedef struct {
+    const void *dest_ptr;
+    size_t size;
+    uint64_t tag;
+} DeviceRdmaOp;
+#ifdef UCX_MSG_TAG_CHANNEL
+enum class CommType : char {};
+void UcxDeviceRecvHandler(DeviceRdmaOp*, CommType);
+#else
+enum class DeviceRecvType : char {};
+void UcxInvokeRecvHandler(DeviceRdmaOp*, DeviceRecvType);
+#endif
 #define UCX_CHECK_STATUS(status, name) if (status != UCS_OK) { CmiAbort(name); }
 #include "machine-ucp-st.C"
 int UcxStCalls(ucp_worker_h worker, ucp_ep_h *eps)
@@ -99,13 +112,16 @@ int UcxStCalls(ucp_worker_h worker, ucp_ep_h *eps)
     UcxStExit();
     return UcxStAdvance();
 }'
-for smp in 0 1; do
-    if ! $cxx -x c++ -std=gnu++11 "${warnings[@]}" -DCMK_SMP=$smp \
-         "-I$top/contrib/charm" "${flags[@]}" - <<<"$charm"; then
-        echo "machine-ucp-st.C: does not compile with CMK_SMP=$smp"
-        status=1
-    fi
-    count=$((count + 1))
+for channels in "" -DUCX_MSG_TAG_CHANNEL; do
+    for build in "" -DCMK_SMP -DCMK_CUDA "-DCMK_SMP -DCMK_CUDA"; do
+        read -ra set <<<"$build $channels"
+        if ! $cxx -x c++ -std=gnu++11 "${warnings[@]}" "${set[@]}" \
+             "-I$top/contrib/charm" "${flags[@]}" - <<<"$charm"; then
+            echo "machine-ucp-st.C: does not compile with ${set[*]}"
+            status=1
+        fi
+        count=$((count + 1))
+    done
 done
 echo "$count compilations"
 exit $status

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * machine-ucp-st.C - the channels of Charm++'s UCX machine layer, made of
- * ucp_st_channel.h.
+ * machine-ucp-st.C - channels and GPU messaging of Charm++'s UCX machine layer,
+ * made of ucp_st_channel.h and ucp_st_msg.h.
  *
  * machine.C includes this file; README.md says where. It defines
- * LrtsChannelSend() and LrtsChannelRecv().
+ * LrtsChannelSend() and LrtsChannelRecv() where machine.C has channels, and
+ * LrtsSendDevice() and LrtsRecvDevice() in builds with CUDA and without SMP.
  *
  * All calls on the context come from the thread that progresses the UCP worker.
  * In an SMP build that is the communication thread: the others push what they
  * want to a queue, as they do for messages.
  */
 #include <ucp_st_channel.h>
+#include <ucp_st_msg.h>
 
 #include <unordered_map>
 
@@ -94,6 +96,7 @@ static void UcxStExit()
 #endif
 }
 
+#ifdef UCX_MSG_TAG_CHANNEL // The branch with channels
 // The end of a channel that an operation uses. It is created by the first one.
 static ucp_st_channel_h UcxStGetEnd(const UcxStOp *op)
 {
@@ -166,10 +169,12 @@ static void UcxStPost(const UcxStOp &op)
 #endif
 }
 
+#endif // UCX_MSG_TAG_CHANNEL
+
 // Call in the loop that progresses the worker. Returns 1 if something was done.
 static int UcxStAdvance()
 {
-#if CMK_SMP
+#if CMK_SMP && defined(UCX_MSG_TAG_CHANNEL)
     UcxStOp *op = (UcxStOp*)PCQueuePop(ucxStCtx.queue);
 
     if (op != NULL) {
@@ -181,6 +186,7 @@ static int UcxStAdvance()
     return 0;
 }
 
+#ifdef UCX_MSG_TAG_CHANNEL
 // CkChannel counts in an int, whose 32 bits are the number.
 void LrtsChannelSend(int dest_pe, int id, const void *&ptr, size_t size,
                      void *metadata, uint64_t tag)
@@ -195,3 +201,75 @@ void LrtsChannelRecv(int id, const void *&ptr, size_t size, void *metadata,
     UcxStPost({UCX_ST_RECV, UCX_ST_NO_NODE, id, (void*)ptr, size,
                (uint32_t)tag, metadata});
 }
+#endif // UCX_MSG_TAG_CHANNEL
+
+/*
+ * In an SMP build these two stay machine.C's: there the sending thread has to
+ * know the tag at once, and the library makes it in the communication thread.
+ */
+#if CMK_CUDA && !CMK_SMP
+
+#ifdef UCX_MSG_TAG_CHANNEL
+typedef CommType UcxStDeviceType;
+#else
+typedef DeviceRecvType UcxStDeviceType;
+#endif
+
+struct UcxStDevice {
+    DeviceRdmaOp    *op;
+    UcxStDeviceType type;
+};
+
+// The callback of a send: Charm++ does not ask when it is over.
+static void UcxStDeviceSent(void*, ucs_status_t status, size_t)
+{
+    if (status != UCS_ERR_CANCELED) { // By UcxStExit()
+        UCX_CHECK_STATUS(status, "ucp_st_msg_send");
+    }
+}
+
+static void UcxStDeviceReceived(void *arg, ucs_status_t status, size_t)
+{
+    const UcxStDevice device = *(UcxStDevice*)arg;
+
+    delete (UcxStDevice*)arg;
+    if (status == UCS_ERR_CANCELED) { // By UcxStExit()
+        return;
+    }
+
+    UCX_CHECK_STATUS(status, "ucp_st_msg_recv");
+#ifdef UCX_MSG_TAG_CHANNEL
+    UcxDeviceRecvHandler(device.op, device.type);
+#else
+    UcxInvokeRecvHandler(device.op, device.type);
+#endif
+}
+
+// Charm++ takes the tag to the receiver, which calls LrtsRecvDevice() with it.
+void LrtsSendDevice(int dest_pe, const void *&ptr, size_t size, uint64_t &tag)
+{
+    const ucp_st_channel_msg_t msg = {(void*)ptr, size, UcxStDeviceSent, NULL};
+    ucp_st_msg_meta_t meta;
+    ucs_status_t status;
+
+    status = ucp_st_msg_send(ucxStCtx.channels,
+                             ucxStCtx.eps[CmiNodeOf(dest_pe)], CmiMyPe(), &msg,
+                             &meta);
+    UCX_CHECK_STATUS(status, "ucp_st_msg_send");
+    tag = meta.tag;
+}
+
+void LrtsRecvDevice(DeviceRdmaOp *op, UcxStDeviceType type)
+{
+    UcxStDevice *device            = new UcxStDevice{op, type};
+    const ucp_st_msg_meta_t meta   = {op->tag, op->size};
+    const ucp_st_channel_msg_t msg = {(void*)op->dest_ptr, op->size,
+                                      UcxStDeviceReceived, device};
+    ucs_status_t status;
+
+    status = ucp_st_msg_recv(ucxStCtx.channels, &meta, &msg, NULL, NULL);
+    if (status != UCS_INPROGRESS) {
+        UcxStDeviceReceived(device, status, op->size);
+    }
+}
+#endif // CMK_CUDA && !CMK_SMP
