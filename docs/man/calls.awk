@@ -41,6 +41,9 @@ function summary(text)
     return tolower(substr(text, 1, 1)) substr(text, 2)
 }
 
+# The header that programs include, and the pages about it.
+function is_mpix(name) { return name ~ /^MPIX_/ }
+
 function page(name, prototype,    file, i, header)
 {
     file   = dir "/" name ".3.scd"
@@ -48,7 +51,8 @@ function page(name, prototype,    file, i, header)
     sub(/.*\//, "", header)
     print name "(3)\n\n# NAME\n" > file
     print name " - " prose(summary(text[1])) > file
-    print "\n# SYNOPSIS\n\n*#include <mpix_queue.h>*\n" > file
+    print "\n# SYNOPSIS\n\n*#include <" \
+          (is_mpix(name) ? "mpix_queue.h" : header) ">*\n" > file
     print "*" literal(prototype) "*" > file
     print "\n# DESCRIPTION\n" > file
     for (i = 1; i <= paragraphs; ++i)
@@ -65,7 +69,9 @@ function page(name, prototype,    file, i, header)
         print "# OWNERSHIP\n\n" prose(sentence(owner)) "\n" > file
     if (threads != "")
         print "# THREADS\n\n" prose(sentence(threads)) "\n" > file
-    print "# SEE ALSO\n\n*mpix_queue*(3), *mpix_host*(3), " header > file
+    print "# SEE ALSO\n\n" \
+          (is_mpix(name) ? "*mpix_queue*(3), *mpix_host*(3), " : \
+                           "*ucp_st_channel*(3), ") header > file
     close(file)
 }
 
@@ -100,6 +106,11 @@ function add(words, new)
 }
 
 in_comment && /^ \*\// { in_comment = 0; has_comment = 1; prototype = ""; next }
+
+# Examples stay in the header
+in_comment && /^ \* @code/ { where = "code" }
+in_comment && /^ \* @endcode/ { where = "none"; next }
+in_comment && where == "code" { next }
 
 in_comment {
     sub(/^ \* ?/, "")
@@ -144,7 +155,7 @@ has_comment {
         has_comment = 0
     } else if (prototype ~ /;$/) {
         has_comment = 0
-        if (match(prototype, /MPIX_[A-Za-z0-9_]+\(/))
+        if (match(prototype, /(MPIX|ucp_st_channel|ucp_st_msg)_[A-Za-z0-9_]+\(/))
             page(substr(prototype, RSTART, RLENGTH - 1), prototype)
     }
     next

@@ -425,9 +425,10 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
  *
  * @return UCS_INPROGRESS: the stream has it; UCS_ERR_BUSY while the end is to
  *         be moved, or its sends are put off; UCS_ERR_NOT_CONNECTED without a
- *         peer or an st worker; an error of ucp_st_enqueue_start(), _wait() or
- *         ucp_st_enqueue_send(). If the start was enqueued and the wait was
- *         not, the call returns UCS_INPROGRESS and the queue is in error.
+ *         peer or an st worker; an error of ucp_st_enqueue_start(), of
+ *         ucp_st_enqueue_send() or ucp_st_enqueue_batch_start(). If the start
+ *         was enqueued and the wait was not, the call returns UCS_INPROGRESS
+ *         and the queue is in error.
  */
 ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
                                         ucp_st_queue_h queue,
