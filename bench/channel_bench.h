@@ -11,14 +11,13 @@
 
 #include "trig_bench.h"
 
-#include <ucp_st_channel.h>
+#include <ucp_st_msg.h>
 
 #define CHANNEL_WINDOW   64u          /* Messages that are sent before an
                                          answer */
 #define CHANNEL_MAX_SIZE (4ul << 20)
 #define CHANNEL_POOL     (16ul << 20) /* Of messages of a window; longer windows
                                          use places again */
-#define CHANNEL_META     64           /* Length of a message of metadata */
 
 typedef struct channel_port channel_port_t;
 
@@ -29,29 +28,17 @@ typedef struct channel_way {
     const char *window;
     int        has_channel; /**< What the port needs beside UCP */
     int        has_stage;
+    ucp_st_msg_post_t post; /**< NULL: none */
     /** Begin; `sent` and `received` of the port grow when that is over. */
     void       (*send)(channel_port_t *port, unsigned index, size_t size);
     void       (*recv)(channel_port_t *port, unsigned index, size_t size);
 } channel_way_t;
-
-/** What a message of metadata tells: the tag and length of the data, and what
- *  is to be done with it, which is nothing here. */
-typedef union channel_meta {
-    struct {
-        uint64_t tag;
-        uint64_t length;
-        uint64_t entry;
-    };
-    uint8_t bytes[CHANNEL_META];
-} channel_meta_t;
 
 /** One message under way. */
 typedef struct channel_op {
     channel_port_t *port;
     unsigned       index;
     size_t         size;
-    int            pending; /**< Sends, with metadata */
-    channel_meta_t meta;
 } channel_op_t;
 
 /** What a process has of one way. */
@@ -69,7 +56,6 @@ struct channel_port {
     uint8_t              *stage_out;
     uint64_t             sent;
     uint64_t             received;
-    uint64_t             num_meta;  /* Sent so far */
     channel_op_t         sends[CHANNEL_WINDOW];
     channel_op_t         recvs[CHANNEL_WINDOW];
 };

@@ -266,6 +266,10 @@ static void port_open_channel(channel_port_t *port)
                  ucp_st_channel_ctx_create(&ctx_params, &port->ctx));
     channel_must(port, "ucp_st_channel_create",
                  ucp_st_channel_create(port->ctx, &params, &port->channel));
+    if (port->way->post != NULL) {
+        channel_must(port, "ucp_st_msg_set_post",
+                     ucp_st_msg_set_post(port->ctx, port->way->post, port));
+    }
 }
 
 channel_port_t *channel_port_open(trig_rank_t *me, const channel_way_t *way)

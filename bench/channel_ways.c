@@ -4,10 +4,8 @@
 
 #include <string.h>
 
-/* Types of tags, in the highest 4 bits, that channels do not use */
-#define WAY_TAG_RAW  (1ull << 60)
-#define WAY_TAG_META (2ull << 60)
-#define WAY_TAG_DATA (3ull << 60)
+/* A type of tags, in the highest 4 bits, that channels do not use */
+#define WAY_TAG_RAW (1ull << 60)
 
 
 /* As runtimes do: a callback, and a descriptor of their own */
@@ -129,54 +127,54 @@ static void way_channel_recv(channel_port_t *port, unsigned index, size_t size)
     }
 }
 
-/* Over once both messages are */
-static void way_meta_sent(void *request, ucs_status_t status, void *user_data)
+/* The header tells where in the window the message is to go */
+static void way_post_send(channel_port_t *port, unsigned index, size_t size)
 {
-    channel_op_t *op = user_data;
+    const ucp_st_msg_header_t header = {
+        .data   = &index,
+        .length = sizeof(index)
+    };
+    const ucp_st_channel_msg_t msg   = {
+        .buffer = port->out + channel_place(index, size),
+        .length = size,
+        .cb     = way_channel_sent,
+        .arg    = port
+    };
+    ucs_status_t status;
 
-    channel_must(op->port, "a send with metadata", status);
-    op->port->sent += (--op->pending == 0);
-    if (request != NULL) {
-        ucp_request_free(request);
+    status = ucp_st_msg_send_post(port->ctx, port->ep,
+                                  (uint64_t)port->me->rank, &header, &msg);
+    if (status != UCS_INPROGRESS) {
+        way_channel_sent(port, status, size);
     }
 }
 
-static void way_meta_send(channel_port_t *port, unsigned index, size_t size)
+static void way_post(void *arg, const ucp_st_msg_meta_t *meta,
+                     const void *header, size_t header_length)
 {
-    channel_op_t *op = &port->sends[index];
+    channel_port_t *port     = arg;
+    ucp_st_channel_msg_t msg = {
+        .length = meta->length,
+        .cb     = way_channel_received,
+        .arg    = port
+    };
+    unsigned index           = 0;
+    ucs_status_t status;
 
-    op->meta.tag    = WAY_TAG_DATA | port->num_meta++;
-    op->meta.length = size;
-    op->meta.entry  = index;
-    op->pending     = 2;
-    way_tag_send(op, op->meta.bytes, sizeof(op->meta), WAY_TAG_META,
-                 way_meta_sent);
-    way_tag_send(op, port->out + channel_place(index, size), size,
-                 op->meta.tag, way_meta_sent);
-}
-
-/* The metadata tell what to receive */
-static void way_meta_received(void *request, ucs_status_t status,
-                              const ucp_tag_recv_info_t *info, void *user_data)
-{
-    channel_op_t *op = user_data;
-
-    (void)info;
-    channel_must(op->port, "a receive of metadata", status);
-    if (request != NULL) {
-        ucp_request_free(request);
+    memcpy(&index, header, header_length);
+    msg.buffer = port->in + channel_place(index, meta->length);
+    status     = ucp_st_msg_recv(port->ctx, meta, &msg, NULL, NULL);
+    if (status != UCS_INPROGRESS) {
+        way_channel_received(port, status, meta->length);
     }
-    way_tag_recv(op, op->port->in + channel_place(op->index, op->meta.length),
-                 op->meta.length, op->meta.tag, way_received);
 }
 
-static void way_meta_recv(channel_port_t *port, unsigned index, size_t size)
+/* The metadata say it */
+static void way_post_recv(channel_port_t *port, unsigned index, size_t size)
 {
-    channel_op_t *op = &port->recvs[index];
-
+    (void)port;
+    (void)index;
     (void)size;
-    way_tag_recv(op, op->meta.bytes, sizeof(op->meta), WAY_TAG_META,
-                 way_meta_received);
 }
 
 static void way_stage_send(channel_port_t *port, unsigned index, size_t size)
@@ -218,10 +216,12 @@ const channel_way_t channel_ways[CHANNEL_NUM_WAYS] = {
      .has_channel = 1,
      .send        = way_channel_send,
      .recv        = way_channel_recv},
-    {.latency = "latency metadata",
-     .window  = "window metadata",
-     .send    = way_meta_send,
-     .recv    = way_meta_recv},
+    {.latency     = "latency metadata",
+     .window      = "window metadata",
+     .has_channel = 1,
+     .post        = way_post,
+     .send        = way_post_send,
+     .recv        = way_post_recv},
     {.latency   = "latency staging",
      .window    = "window staging",
      .has_stage = 1,

@@ -527,6 +527,33 @@ ST_CASE(destroyed)
     st_pes_cleanup(&pes);
 }
 
+/* ... while a long message is being kept: it is received, and goes with it */
+ST_CASE(destroyed_in_keeping)
+{
+    ucp_st_channel_attr_t attr;
+    object_t pair[2];
+    st_pes_t pes;
+    int i;
+
+    st_pes_init(&pes, 2, NULL);
+    pair_init(&pes, pair, 0, 0, 1);
+    for (i = 0; i < 8; ++i) { /* The seventh is a long one */
+        object_send(&pair[1]);
+    }
+    CU_ASSERT_TRUE(object_leave(&pair[0]));
+    do {
+        st_pes_progress(&pes);
+        CU_ASSERT_EQUAL(ucp_st_channel_query(pair[0].end, &attr), UCS_OK);
+    } while (attr.num_kept < 8);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[0].end), UCS_OK);
+    do {
+        st_pes_progress(&pes);
+        CU_ASSERT_EQUAL(ucp_st_channel_query(pair[1].end, &attr), UCS_OK);
+    } while (attr.num_sends > 0);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
+    st_pes_cleanup(&pes);
+}
+
 /* What an object that is moved does next; the other one is told later, at
  * random */
 static void random_move(st_pes_t *pes, object_t *object, unsigned random)

@@ -72,8 +72,8 @@ typedef struct ucp_st_tag_layout {
     ucp_st_tag_field_t type;         /**< Of all messages; 1 to 16 bits */
     ucp_st_tag_field_t id;           /**< Of a channel, with the direction; 2
                                           bits or more */
-    ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 to 63
-                                          bits */
+    ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 bits or
+                                          more */
     ucp_st_tag_field_t pe;           /**< Of ucp_st_msg.h: the sender's */
     ucp_st_tag_field_t msg_counter;  /**< The same: messages sent; as counter */
     unsigned           channel_type; /**< Types: of channels, */

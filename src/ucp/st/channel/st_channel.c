@@ -550,7 +550,7 @@ static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel,
     if ((msg->buffer == NULL) && (msg->length > 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (channel->state != ST_CHANNEL_OPEN) {
+    if ((channel->state != ST_CHANNEL_OPEN) || !kept->is_here) {
         return UCS_ERR_BUSY;
     }
     if (kept->length > msg->length) {

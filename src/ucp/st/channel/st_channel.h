@@ -56,6 +56,7 @@ typedef struct st_channel_kept {
     ucs_list_link_t link; /* In the order of the numbers */
     uint64_t        number;
     size_t          length;
+    int             is_here; /* UCP has written all of it */
     uint8_t         data[];
 } st_channel_kept_t;
 

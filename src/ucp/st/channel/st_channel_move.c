@@ -83,6 +83,11 @@ static void st_channel_move_ended(ucp_st_channel_h channel, ucs_status_t status)
 
     ucs_list_del(&channel->moving);
     channel->state = (status == UCS_OK) ? ST_CHANNEL_QUIET : ST_CHANNEL_OPEN;
+    if (channel->num_again > 0) {
+        /* It failed. Receives that were cancelled are next again. */
+        channel->received  = channel->again[0];
+        channel->num_again = 0;
+    }
     if (cb != NULL) {
         cb(channel->quiet_arg, status, 0);
     }
@@ -220,7 +225,7 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     return UCS_INPROGRESS;
 }
 
-/* A message is kept, or lost with its endpoint */
+/* A message is kept, or lost with its endpoint, or with its channel */
 static void st_channel_move_kept(st_channel_op_t *op)
 {
     ucp_st_channel_h channel = op->channel;
@@ -230,6 +235,7 @@ static void st_channel_move_kept(st_channel_op_t *op)
         free(kept);
     } else {
         --channel->drains;
+        kept->is_here = 1;
         if (op->status != UCS_OK) {
             ucs_list_del(&kept->link);
             --channel->num_kept;
@@ -260,6 +266,7 @@ static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
     }
     kept->number   = number;
     kept->length   = length;
+    kept->is_here  = 0;
     op->msg.buffer = kept->data;
     op->done       = st_channel_move_kept;
     ucs_list_add_tail(&channel->kept, &kept->link);
@@ -344,7 +351,9 @@ void st_channel_move_cleanup(ucp_st_channel_h channel)
     st_channel_kept_t *kept, *next;
 
     ucs_list_for_each_safe(kept, next, &channel->kept, link) {
-        free(kept);
+        if (kept->is_here) {
+            free(kept);
+        } /* else it is its operation's */
     }
     free(channel->again);
 }
@@ -433,8 +442,9 @@ static ucs_status_t st_channel_unpack_kept(ucp_st_channel_h channel,
         if (kept == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        kept->number = message.number;
-        kept->length = message.length;
+        kept->number  = message.number;
+        kept->length  = message.length;
+        kept->is_here = 1;
         memcpy(kept->data, place, message.length);
         place  += message.length;
         length -= message.length;
