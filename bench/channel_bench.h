@@ -12,12 +12,16 @@
 #include "trig_bench.h"
 
 #include <ucp_st_msg.h>
+#include <ucs_gstream.h>
 
 #define CHANNEL_WINDOW   64u          /* Messages that are sent before an
                                          answer */
 #define CHANNEL_MAX_SIZE (4ul << 20)
 #define CHANNEL_POOL     (16ul << 20) /* Of messages of a window; longer windows
                                          use places again */
+
+#define CHANNEL_STREAM_FEATURES \
+    (UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_WAKEUP)
 
 typedef struct channel_port channel_port_t;
 
@@ -32,7 +36,20 @@ typedef struct channel_way {
     /** Begin; `sent` and `received` of the port grow when that is over. */
     void       (*send)(channel_port_t *port, unsigned index, size_t size);
     void       (*recv)(channel_port_t *port, unsigned index, size_t size);
+    /** On a stream: loops of its own in the place of these. */
+    double     (*run_latency)(channel_port_t *port, size_t size,
+                              unsigned count);
+    double     (*run_windows)(channel_port_t *port, size_t size,
+                              unsigned windows);
 } channel_way_t;
+
+/** What a way on a stream needs. */
+typedef struct channel_stream {
+    ucp_st_worker_h worker;
+    ucp_st_peer_h   peer;
+    ucs_gstream_h   stream;
+    ucp_st_queue_h  queue;
+} channel_stream_t;
 
 /** One message under way. */
 typedef struct channel_op {
@@ -50,6 +67,7 @@ struct channel_port {
     ucp_ep_h             ep;
     ucp_st_channel_ctx_h ctx;       /* With a channel */
     ucp_st_channel_h     channel;
+    channel_stream_t     stream;
     uint8_t              *in;       /* CHANNEL_POOL each */
     uint8_t              *out;
     uint8_t              *stage_in; /* Or NULL */
@@ -60,7 +78,7 @@ struct channel_port {
     channel_op_t         recvs[CHANNEL_WINDOW];
 };
 
-#define CHANNEL_NUM_WAYS 4
+#define CHANNEL_NUM_WAYS 5
 
 /** Raw UCP first: the baseline. */
 extern const channel_way_t channel_ways[CHANNEL_NUM_WAYS];
@@ -84,6 +102,14 @@ void channel_turn(channel_port_t *port, unsigned *turns);
 
 /** Both have come here; UCP goes on meanwhile. */
 void channel_meet(channel_port_t *port);
+
+/** Of a way on a stream, with the port. */
+void channel_stream_open(channel_port_t *port);
+void channel_stream_close(channel_port_t *port);
+double channel_stream_latency(channel_port_t *port, size_t size,
+                              unsigned count);
+double channel_stream_windows(channel_port_t *port, size_t size,
+                              unsigned windows);
 
 /** Messages back and forth; microseconds of a round trip. */
 double channel_latency(channel_port_t *port, size_t size, unsigned count);

@@ -25,7 +25,12 @@ void channel_must(channel_port_t *port, const char *what, ucs_status_t status)
 
 void channel_turn(channel_port_t *port, unsigned *turns)
 {
-    if (ucp_worker_progress(port->worker) == 0) {
+    unsigned count = ucp_worker_progress(port->worker);
+
+    if ((port->stream.worker != NULL) && (port->ctx != NULL)) {
+        count += ucp_st_channel_progress(port->ctx);
+    }
+    if (count == 0) {
         trig_turn(port->me, turns);
     }
 }
@@ -107,6 +112,9 @@ double channel_latency(channel_port_t *port, size_t size, unsigned count)
     double start;
     uint64_t i;
 
+    if (way->run_latency != NULL) {
+        return way->run_latency(port, size, count);
+    }
     run_start(port, size, 1);
     channel_meet(port);
     start = trig_now();
@@ -181,6 +189,9 @@ double channel_windows(channel_port_t *port, size_t size, unsigned windows)
     double start;
     unsigned k;
 
+    if (port->way->run_windows != NULL) {
+        return port->way->run_windows(port, size, windows);
+    }
     run_start(port, size, run_places(size));
     if (port->me->rank == 1) {
         run_recv_window(port, size);
@@ -213,11 +224,16 @@ static uint8_t *port_memory(channel_port_t *port)
 
 static void port_open_worker(channel_port_t *port)
 {
+    int is_stream                           = (port->way->run_latency != NULL);
     const ucp_params_t params               = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
-        .features   = UCP_FEATURE_TAG
+        .features   = is_stream ? CHANNEL_STREAM_FEATURES : UCP_FEATURE_TAG
     };
-    const ucp_worker_params_t worker_params = {.field_mask = 0};
+    const ucp_worker_params_t worker_params = {
+        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+        .thread_mode = is_stream ? UCS_THREAD_MODE_MULTI :
+                                   UCS_THREAD_MODE_SINGLE
+    };
 
     channel_must(port, "ucp_init", ucp_init(&params, NULL, &port->context));
     channel_must(port, "ucp_worker_create",
@@ -250,14 +266,18 @@ static void port_connect(channel_port_t *port)
 static void port_open_channel(channel_port_t *port)
 {
     const ucp_st_channel_ctx_params_t ctx_params = {
-        .field_mask = UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER,
-        .ucp_worker = port->worker
+        .field_mask = UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER |
+                      UCP_ST_CHANNEL_CTX_PARAM_FIELD_ST_WORKER,
+        .ucp_worker = port->worker,
+        .st_worker  = port->stream.worker
     };
     const ucp_st_channel_params_t params         = {
         .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP |
                       UCP_ST_CHANNEL_PARAM_FIELD_ID |
-                      UCP_ST_CHANNEL_PARAM_FIELD_END,
+                      UCP_ST_CHANNEL_PARAM_FIELD_END |
+                      UCP_ST_CHANNEL_PARAM_FIELD_PEER,
         .ep         = port->ep,
+        .peer       = port->stream.peer,
         .id         = 1,
         .end        = (unsigned)port->me->rank
     };
@@ -294,6 +314,9 @@ channel_port_t *channel_port_open(trig_rank_t *me, const channel_way_t *way)
     }
     port_open_worker(port);
     port_connect(port);
+    if (way->run_latency != NULL) {
+        channel_stream_open(port);
+    }
     if (way->has_channel) {
         port_open_channel(port);
     }
@@ -307,6 +330,10 @@ void channel_port_close(channel_port_t *port)
     if (port->way->has_channel) {
         channel_must(port, "ucp_st_channel_destroy",
                      ucp_st_channel_destroy(port->channel));
+    }
+    if (port->way->run_latency != NULL) {
+        channel_stream_close(port);
+    } else if (port->way->has_channel) {
         channel_must(port, "ucp_st_channel_ctx_destroy",
                      ucp_st_channel_ctx_destroy(port->ctx));
     }

@@ -226,5 +226,10 @@ const channel_way_t channel_ways[CHANNEL_NUM_WAYS] = {
      .window    = "window staging",
      .has_stage = 1,
      .send      = way_stage_send,
-     .recv      = way_stage_recv}
+     .recv      = way_stage_recv},
+    {.latency     = "latency stream",
+     .window      = "window stream",
+     .has_channel = 1,
+     .run_latency = channel_stream_latency,
+     .run_windows = channel_stream_windows}
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_channel.c - what a channel costs: messages between two processes of this
- * machine by a channel, beside raw tagged messages of UCP, messages of metadata
- * that tell of the data first, and copies to and from a staging buffer.
+ * machine by a channel, and by one on a stream, beside raw tagged messages of
+ * UCP, messages whose metadata come first, and copies to and from a staging
+ * buffer.
  *
  * Each way has a UCP worker of its own, of the UCX_TLS of the environment. The
  * ways take turns.
@@ -94,8 +95,8 @@ static int usage(FILE *file)
     fprintf(file,
             "Usage: st_channel [options]\n"
             "Round trips, and windows of 64 messages, between two processes of "
-            "this machine:\nby raw UCP, by a channel, with metadata first, and "
-            "by a staging buffer.\n"
+            "this machine:\nby raw UCP, by a channel, with metadata first, "
+            "by a staging buffer, and by a\nchannel on a stream.\n"
             "\n"
             "  --min BYTES      smallest message, from 8; k, m allowed (8)\n"
             "  --max BYTES      largest message, always measured (4m)\n"
