@@ -24,6 +24,7 @@ for what in ("latency", "window"):
         f"{what} channel": ("channel", "#0072b2", "s", "-"),
         f"{what} metadata": ("metadata first", "#d55e00", "^", "-"),
         f"{what} staging": ("staging buffers", "#009e73", "v", "--"),
+        f"{what} stream": ("channel on a stream", "#cc79a7", "D", "-"),
     })
 STYLES.update({way: STYLES[f"window {way}"] for way in ("channel", "metadata")})
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}

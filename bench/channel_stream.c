@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * channel_stream.c - st_channel's messages on a stream of the host, with buffers
- * that both sides have matched. The host enqueues all messages of a trial, and
- * waits once.
+ * channel_stream.c - st_channel's messages on a stream of the host, with
+ * buffers that both sides have matched. The host enqueues all messages of a
+ * trial, and waits once.
  */
 #include "channel_bench.h"
 

@@ -31,12 +31,43 @@ ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said)
     return (status == UCS_INPROGRESS) ? said->status : status;
 }
 
+/* Of messages of the tests, in all layouts of tags */
+#define MARK_TAG ((14ull << 60) | 14)
+
+/* A message from each PE to each one, behind all others of its endpoint */
+static void settle_pair(st_pes_t *pes, unsigned from, unsigned to)
+{
+    const ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t tag                    = MARK_TAG | (from << 16) | (to << 8);
+    uint64_t out                    = 1;
+    uint64_t in                     = 0;
+    ucs_status_ptr_t requests[2];
+    int i;
+
+    requests[0] = ucp_tag_recv_nbx(pes->pe[to].worker, &in, sizeof(in), tag,
+                                   UINT64_MAX, &param);
+    requests[1] = ucp_tag_send_nbx(pes->pe[from].eps[to], &out, sizeof(out),
+                                   tag, &param);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_FALSE_FATAL(UCS_PTR_IS_ERR(requests[i]));
+        while ((requests[i] != NULL) &&
+               (ucp_request_check_status(requests[i]) == UCS_INPROGRESS)) {
+            st_pes_progress(pes);
+        }
+        if (requests[i] != NULL) {
+            ucp_request_free(requests[i]);
+        }
+    }
+}
+
 void settle(st_pes_t *pes)
 {
-    unsigned i;
+    unsigned from, to;
 
-    for (i = 0; i < 1000; ++i) {
-        st_pes_progress(pes);
+    for (from = 0; from < pes->num; ++from) {
+        for (to = 0; to < pes->num; ++to) {
+            settle_pair(pes, from, to);
+        }
     }
 }
 

@@ -37,8 +37,8 @@ void hear(void *arg, ucs_status_t status, size_t length);
  *  its callback: what became of it. Asserts one call, or none. */
 ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said);
 
-/** Have all arrive that is under way to PEs of one process: more progress than
- *  UCP needs for the messages of a case. */
+/** Have all arrive that the PEs have sent before: a message goes behind it on
+ *  each endpoint. Not from a callback. */
 void settle(st_pes_t *pes);
 
 /** One message, with its buffers. */
