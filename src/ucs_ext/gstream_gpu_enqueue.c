@@ -268,6 +268,7 @@ static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
     uint64_t number = gstream_ipc_begin_waits(&stream->share);
     ucs_status_t status;
 
+    stream->has_waits = 1;
     if (number == 0) {
         return UCS_OK;
     }
@@ -280,8 +281,22 @@ static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
         ++*num_steps;
     }
     ++stream->steps[*num_steps - 1].num_ops;
-    stream->mark = number;
+    stream->marking = number;
     return UCS_OK;
+}
+
+/* Waits that the stream did not get are no waits. What it got of a call that
+ * failed in the midst keeps it from being known as idle. */
+static void gstream_gpu_end_waits(gstream_gpu_stream_t *stream,
+                                  ucs_status_t status)
+{
+    if ((status == UCS_OK) && (stream->marking != 0)) {
+        stream->mark = stream->marking;
+    } else if ((status != UCS_OK) && stream->has_waits && !stream->failed) {
+        __atomic_sub_fetch(&stream->share.waits, 1, __ATOMIC_SEQ_CST);
+    }
+    stream->marking   = 0;
+    stream->has_waits = 0;
 }
 
 /* Makes all steps, before anything is enqueued */
@@ -429,13 +444,15 @@ static ucs_status_t gstream_gpu_enqueue_locked(gstream_gpu_stream_t *stream,
         return status;
     }
     status = gstream_gpu_make_steps(stream, cmds, count, &num_steps);
-    if (status != UCS_OK) {
+    if (status == UCS_OK) {
+        status = gstream_gpu_run_steps(stream, num_steps);
+    } else {
         while (num_steps > 0) {
             free(stream->steps[--num_steps].func);
         }
-        return status;
     }
-    return gstream_gpu_run_steps(stream, num_steps);
+    gstream_gpu_end_waits(stream, status);
+    return status;
 }
 
 ucs_status_t gstream_gpu_enqueue(ucs_gstream_h super,

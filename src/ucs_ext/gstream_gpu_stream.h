@@ -40,6 +40,8 @@ typedef struct gstream_gpu_stream {
     gstream_gpu_step_t  *steps;   /* and what is to be done with them; */
     size_t              max_steps;/* all under the lock */
     int                 failed;   /* a call failed in the midst; the lock */
+    int                 has_waits;/* the call that is made has, and its mark, */
+    uint64_t            marking;  /* or 0; the same */
 } gstream_gpu_stream_t;
 
 

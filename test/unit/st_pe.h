@@ -41,6 +41,11 @@ void st_pes_init(st_pes_t *pes, unsigned num,
  *  too. */
 void st_pes_cleanup(st_pes_t *pes);
 
+/** A case in which a peer dies is skipped over cxi_trig: UCX was seen to wait
+ *  for ever for a long message to it, once the card had taken the request to
+ *  receive it. Non-zero if it is. */
+int st_pes_skip_death(void);
+
 /** Progress all once. */
 void st_pes_progress(st_pes_t *pes);
 

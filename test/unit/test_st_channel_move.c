@@ -521,9 +521,98 @@ ST_CASE(destroyed)
     object_recv(&pair[0]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[0].end), UCS_OK);
+    CU_ASSERT_TRUE(pair[0].is_quiet); /* It was called back, once, */
+    CU_ASSERT_EQUAL(pair[0].bad, 1);  /* with an error */
+    progress_some(&pes);
+    CU_ASSERT_EQUAL(pair[0].bad, 1);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
+    st_pes_cleanup(&pes);
+}
+
+/* ... by the callback of a send that ends when its message is kept */
+static void on_sent_destroy(void *arg, ucs_status_t status, size_t length)
+{
+    object_t *object = arg;
+
+    (void)status;
+    (void)length;
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(object->end), UCS_OK);
+    object->end = NULL;
+}
+
+ST_CASE(destroyed_by_kept)
+{
+    uint8_t *data  = calloc(1, LONG);
+    char *thresh   = st_env_set("UCX_RNDV_THRESH", "1000");
+    object_t pair[2];
+    st_pes_t pes;
+
+    st_pes_init(&pes, 1, NULL);
+    st_env_restore("UCX_RNDV_THRESH", thresh);
+    pair_init(&pes, pair, 0, 0, 0);
+    CU_ASSERT_EQUAL(ucp_st_channel_send(pair[1].end,
+                                        ST_PE_MSG(data, LONG, on_sent_destroy,
+                                                  &pair[0])), UCS_INPROGRESS);
+    CU_ASSERT_TRUE(object_leave(&pair[0]));
+    while (pair[0].end != NULL) {
+        st_pes_progress(&pes);
+    }
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
+    st_pes_cleanup(&pes);
+    free(data);
+}
+
+/* The other end has no endpoint yet, and sends wait for it */
+ST_CASE(other_has_no_way)
+{
+    const ucp_st_channel_params_t none = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_ID |
+                      UCP_ST_CHANNEL_PARAM_FIELD_END,
+        .id         = ID,
+        .end        = 1
+    };
+    object_t pair[2];
+    st_pes_t pes;
+
+    st_pes_init(&pes, 3, NULL);
+    pair_init(&pes, pair, 0, 0, 1);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[1].ctx, &none, &pair[1].end),
+                    UCS_OK);
+    object_send(&pair[1]);
+    object_send(&pair[1]);
+    CU_ASSERT_TRUE(object_leave(&pair[0]));
     progress_some(&pes);
     CU_ASSERT_FALSE(pair[0].is_quiet);
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
+    object_told(&pair[1], 0);
+    await_quiet(&pes, &pair[0]);
+    object_arrive(&pair[0], 2);
+    object_told(&pair[1], 2);
+    pair_finish(&pes, pair);
+    st_pes_cleanup(&pes);
+}
+
+/* An end that stays is told to stop before it goes on itself */
+ST_CASE(stays_and_other_moves)
+{
+    object_t pair[2];
+    st_pes_t pes;
+
+    st_pes_init(&pes, 3, NULL);
+    pair_init(&pes, pair, 0, 0, 1);
+    object_send(&pair[1]);
+    CU_ASSERT_TRUE(object_leave(&pair[0]));
+    await_quiet(&pes, &pair[0]);
+    object_told(&pair[1], 0);
+    CU_ASSERT_TRUE(object_leave(&pair[1]));
+    progress_some(&pes);
+    CU_ASSERT_FALSE(pair[1].is_quiet);
+    object_told(&pair[0], 1); /* It goes on, and answers */
+    await_quiet(&pes, &pair[1]);
+    object_arrive(&pair[1], 2);
+    object_told(&pair[0], 2);
+    object_send(&pair[0]);
+    pair_finish(&pes, pair);
     st_pes_cleanup(&pes);
 }
 

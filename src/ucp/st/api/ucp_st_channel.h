@@ -173,7 +173,8 @@ ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx);
  * Carry on with ends that are to be moved and with operations on streams, and
  * call back what is over of them. Where there are neither there is nothing to
  * do: callbacks of other operations come from ucp_worker_progress(), unless the
- * context has an st worker. Does not progress the UCP worker.
+ * context has an st worker. Progresses the UCP worker only where operations on
+ * streams are there, which it asks for.
  *
  * @param [in] ctx The context.
  *
@@ -231,7 +232,8 @@ ucs_status_t ucp_st_channel_create(ucp_st_channel_ctx_h ctx,
  * receives, and sends that were put off, in this call; sends that UCP has, and
  * receives that have matched, when UCP is done with their buffers. What the
  * other end has sent and nobody received stays in the UCP worker: take an id
- * for one channel only.
+ * for one channel only. A move that has not ended, and buffers that are being
+ * matched, call back UCS_ERR_CANCELED in this call.
  *
  * @param [in] channel The end; NULL is legal.
  *

@@ -215,7 +215,9 @@ unsigned ucp_st_channel_progress(ucp_st_channel_ctx_h ctx)
         channel = ucs_list_head(&ctx->moving, struct ucp_st_channel, moving);
         ucs_list_del(&channel->moving);
         ucs_list_add_tail(&ctx->moving, &channel->moving);
+        st_channel_hold(channel);
         count += st_channel_move_progress(channel);
+        st_channel_release(channel);
     }
     if (ctx->st_worker != NULL) {
         count += st_channel_stream_progress(ctx);
@@ -353,10 +355,9 @@ void st_channel_release(ucp_st_channel_h channel)
     if ((--channel->holds > 0) || !channel->is_dead) {
         return;
     }
+    /* What a call began that was destroyed by a callback in it */
     st_channel_orphan(channel, &channel->sends);
     st_channel_orphan(channel, &channel->recvs);
-    st_channel_move_cleanup(channel);
-    st_channel_stream_cleanup(channel);
     --channel->ctx->num_channels;
     free(channel);
 }
@@ -390,6 +391,8 @@ void st_channel_cancel(ucp_st_channel_h channel)
 
 ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
 {
+    int is_moving;
+
     if (channel == NULL) {
         return UCS_OK;
     }
@@ -399,11 +402,19 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
     ucs_list_del(&channel->link);
     channel->is_dead = 1;
     st_channel_hold(channel);
-    if (channel->state == ST_CHANNEL_MOVING) {
+    is_moving = (channel->state == ST_CHANNEL_MOVING);
+    if (is_moving) {
         ucs_list_del(&channel->moving);
         channel->state = ST_CHANNEL_QUIET;
     }
     st_channel_cancel(channel);
+    st_channel_orphan(channel, &channel->sends);
+    st_channel_orphan(channel, &channel->recvs);
+    st_channel_move_cleanup(channel);
+    st_channel_stream_cleanup(channel);
+    if (is_moving && (channel->quiet_cb != NULL)) {
+        channel->quiet_cb(channel->quiet_arg, UCS_ERR_CANCELED, 0);
+    }
     st_channel_release(channel);
     return UCS_OK;
 }
@@ -456,7 +467,7 @@ static ucs_status_t st_channel_op_make(ucp_st_channel_h channel,
     if ((msg->buffer == NULL) && (msg->length > 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    if (channel->state != ST_CHANNEL_OPEN) {
+    if ((channel->state != ST_CHANNEL_OPEN) || channel->is_dead) {
         return UCS_ERR_BUSY;
     }
     op = st_channel_op_get(channel->ctx, channel, msg);
@@ -567,10 +578,18 @@ static ucs_status_t st_channel_recv_kept(ucp_st_channel_h channel,
     return status;
 }
 
+/* The number of the next receive: of those that were cancelled by a move that
+ * failed, or the one behind all others */
+static uint64_t st_channel_next_recv(ucp_st_channel_h channel)
+{
+    return (channel->num_again > 0) ? channel->again[0] : channel->received;
+}
+
 ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
                                  const ucp_st_channel_msg_t *msg,
                                  size_t *length_p)
 {
+    int is_again;
     ucs_status_t status;
     uint64_t number;
 
@@ -580,13 +599,22 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
     if (channel->num_kept > 0) {
         return st_channel_recv_kept(channel, msg, length_p);
     }
-    number            = channel->received;
-    channel->received = st_channel_next(channel, number);
+    number   = st_channel_next_recv(channel);
+    is_again = (channel->num_again > 0);
+    if (is_again) {
+        st_channel_move_took(channel);
+    } else {
+        channel->received = st_channel_next(channel, number);
+    }
     st_channel_hold(channel);
     status = st_channel_recv_number(channel, number, msg, length_p);
     /* A message that was too long is gone */
     if (UCS_STATUS_IS_ERR(status) && (status != UCS_ERR_MESSAGE_TRUNCATED)) {
-        channel->received = number;
+        if (is_again) {
+            (void)st_channel_move_again(channel, number);
+        } else {
+            channel->received = number;
+        }
     }
     st_channel_release(channel);
     return status;
@@ -647,7 +675,7 @@ ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
         .received   = (channel->num_kept > 0) ?
                               ucs_list_head(&channel->kept, st_channel_kept_t,
                                             link)->number :
-                              channel->received,
+                              st_channel_next_recv(channel),
         .num_sends  = ucs_list_length(&channel->sends) +
                       ucs_list_length(&channel->put_off),
         .num_recvs  = ucs_list_length(&channel->recvs),

@@ -153,8 +153,8 @@ struct ucp_st_channel {
     uint64_t             bound;      /* Of the other one, that rebind told */
     int                  is_stopped; /* The other end is being moved */
     int                  is_counted; /* `count` is known */
-    int                  is_asked;   /* ... and waits for an answer by an
-                                        endpoint that rebind will give */
+    uint64_t             asked;      /* The other one's move that waits for an
+                                        answer; 0: none */
     uint64_t             count;      /* The other end's next number */
 };
 
@@ -256,8 +256,11 @@ void st_msg_cleanup(ucp_st_channel_ctx_h ctx);
 void st_channel_move_told(ucp_st_channel_h channel,
                           const st_channel_control_t *control);
 
-/** A receive was cancelled while the end becomes quiet. */
+/** A receive was cancelled while the end becomes quiet: its number is free. */
 ucs_status_t st_channel_move_again(ucp_st_channel_h channel, uint64_t number);
+
+/** The first of these numbers is given to a receive, or message. */
+void st_channel_move_took(ucp_st_channel_h channel);
 
 /** Carry on with an end that becomes quiet. Non-zero if something was done. */
 unsigned st_channel_move_progress(ucp_st_channel_h channel);

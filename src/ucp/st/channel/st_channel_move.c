@@ -21,7 +21,7 @@
  * Both may be moved at once: a STOP that meets a MOVING end is an answer. An
  * end that was stopped cannot begin before rebind, as it does not know where
  * the other one is. After a move E may be moved again, and its STOP come before
- * P was told where E is: the answer waits for rebind (is_asked), by the numbers
+ * P was told where E is: the answer waits for rebind (asked), by the numbers
  * of moves. P receives all the time: E sends from its new place with the tags
  * of before.
  *
@@ -59,6 +59,7 @@ typedef struct st_channel_packed {
     uint64_t received;
     uint64_t moves;
     uint64_t bound;
+    uint64_t asked;
     uint64_t num_kept;
 } st_channel_packed_t;
 
@@ -83,29 +84,45 @@ static void st_channel_move_ended(ucp_st_channel_h channel, ucs_status_t status)
 
     ucs_list_del(&channel->moving);
     channel->state = (status == UCS_OK) ? ST_CHANNEL_QUIET : ST_CHANNEL_OPEN;
-    if (channel->num_again > 0) {
-        /* It failed. Receives that were cancelled are next again. */
-        channel->received  = channel->again[0];
-        channel->num_again = 0;
-    }
     if (cb != NULL) {
         cb(channel->quiet_arg, status, 0);
     }
 }
 
-/* The other end was told, or cannot be. The channel may be gone. */
-static void st_channel_move_sent(void *arg, ucs_status_t status, size_t length)
+/* The other end was told to stop, or cannot be. The channel may be destroyed.
+ * A stop of the other end that was taken for an answer still waits for one. */
+static void st_channel_move_stop_sent(void *arg, ucs_status_t status,
+                                      size_t length)
 {
     ucp_st_channel_h channel = arg;
 
     (void)length;
     if ((status != UCS_OK) && (channel->state == ST_CHANNEL_MOVING)) {
         channel->quiet_status = status;
+        --channel->moves;
+        if (channel->is_stopped) {
+            channel->asked = channel->bound + 1;
+        }
     }
     st_channel_release(channel);
 }
 
-/* Tells the other end */
+static void st_channel_move_answer_sent(void *arg, ucs_status_t status,
+                                        size_t length)
+{
+    ucp_st_channel_h channel = arg;
+
+    (void)length;
+    if (status != UCS_OK) {
+        ucs_error("channel %lu: its end %u cannot be told to go on moving: %s",
+                  (unsigned long)channel->id, !channel->end,
+                  ucs_status_string(status));
+    }
+    st_channel_release(channel);
+}
+
+/* Tells the other end, with the number of the first message that UCP was not
+ * given */
 static ucs_status_t st_channel_move_tell(ucp_st_channel_h channel,
                                          st_channel_kind_t kind, uint64_t moves)
 {
@@ -113,11 +130,15 @@ static ucs_status_t st_channel_move_tell(ucp_st_channel_h channel,
         .kind  = kind,
         .end   = channel->end,
         .id    = channel->id,
-        .count = channel->sent,
+        .count = ucs_list_is_empty(&channel->put_off) ?
+                         channel->sent :
+                         ucs_list_head(&channel->put_off, st_channel_op_t,
+                                       link)->number,
         .moves = moves
     };
     const ucp_st_channel_msg_t none = {
-        .cb  = st_channel_move_sent,
+        .cb  = (kind == ST_CHANNEL_STOP) ? st_channel_move_stop_sent :
+                                           st_channel_move_answer_sent,
         .arg = channel
     };
     ucs_status_t status;
@@ -130,13 +151,20 @@ static ucs_status_t st_channel_move_tell(ucp_st_channel_h channel,
     return status;
 }
 
+/* Answers a stop that came from where the endpoint leads */
 static void st_channel_move_answer(ucp_st_channel_h channel)
 {
+    uint64_t moves = channel->asked;
     ucs_status_t status;
 
-    channel->is_asked = 0;
-    status            = st_channel_move_tell(channel, ST_CHANNEL_STOPPED,
-                                             channel->bound + 1);
+    if ((moves == 0) || (moves != channel->bound + 1) ||
+        (channel->ep == NULL)) {
+        return;
+    }
+    channel->is_stopped = 1;
+    channel->asked      = 0;
+    status              = st_channel_move_tell(channel, ST_CHANNEL_STOPPED,
+                                               moves);
     if (status != UCS_OK) {
         ucs_error("channel %lu: its end %u cannot be told to go on moving: %s",
                   (unsigned long)channel->id, !channel->end,
@@ -158,12 +186,12 @@ void st_channel_move_told(ucp_st_channel_h channel,
         return;
     }
     channel->is_stopped = 1;
-    if (channel->state == ST_CHANNEL_OPEN) {
-        channel->is_asked = 1;
-        if ((channel->ep != NULL) && (control->moves == channel->bound + 1)) {
-            st_channel_move_answer(channel);
-        }
+    if (channel->state != ST_CHANNEL_MOVING) {
+        channel->asked = control->moves;
     } /* else it has told its number itself */
+    if (channel->state == ST_CHANNEL_OPEN) {
+        st_channel_move_answer(channel);
+    }
 }
 
 ucs_status_t st_channel_move_again(ucp_st_channel_h channel, uint64_t number)
@@ -197,7 +225,8 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     if (channel->is_explicit) {
         return UCS_ERR_UNSUPPORTED;
     }
-    if ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped ||
+    if ((channel->state != ST_CHANNEL_OPEN) || channel->is_dead ||
+        channel->is_stopped || (channel->asked != 0) ||
         (channel->num_uses > 0) || !ucs_list_is_empty(&channel->pairs)) {
         return UCS_ERR_BUSY;
     }
@@ -248,10 +277,11 @@ static void st_channel_move_kept(st_channel_op_t *op)
 
 /* Receives a message that has come */
 static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
-                                         uint64_t number,
-                                         ucp_tag_message_h message,
+                                         uint64_t number, uint64_t tag,
                                          size_t length)
 {
+    ucp_tag_recv_info_t info;
+    ucp_tag_message_h message;
     st_channel_kept_t *kept  = malloc(sizeof(*kept) + length);
     ucp_st_channel_msg_t msg = {.length = length, .arg = kept};
     st_channel_op_t *op      = st_channel_op_get(channel->ctx, channel, &msg);
@@ -272,12 +302,22 @@ static ucs_status_t st_channel_move_keep(ucp_st_channel_h channel,
     ucs_list_add_tail(&channel->kept, &kept->link);
     ++channel->num_kept;
     ++channel->drains;
-    status = st_channel_op_recv_message(op, &channel->recvs, message);
+    /* Once there is memory for it, the message leaves UCP */
+    message = ucp_tag_probe_nb(channel->ctx->worker, tag, UINT64_MAX, 1, &info);
+    status  = st_channel_op_recv_message(op, &channel->recvs, message);
     if (status != UCS_INPROGRESS) {
-        op->status = status;
+        op->channel = channel->is_dead ? NULL : channel;
+        op->status  = status;
         st_channel_move_kept(op);
     }
     return UCS_OK;
+}
+
+void st_channel_move_took(ucp_st_channel_h channel)
+{
+    --channel->num_again;
+    memmove(channel->again, channel->again + 1,
+            channel->num_again * sizeof(*channel->again));
 }
 
 /* Looks for the next message that is under way: of the numbers whose receives
@@ -288,22 +328,23 @@ static int st_channel_move_drain(ucp_st_channel_h channel)
     int is_again                      = (channel->num_again > 0);
     uint64_t number                   = is_again ? channel->again[0] :
                                                    channel->received;
+    uint64_t tag                      = channel->tags[!channel->end] |
+                                        st_channel_put(&layout->counter,
+                                                       number);
     ucp_tag_recv_info_t info;
-    ucp_tag_message_h message;
+    ucs_status_t status;
 
-    message = ucp_tag_probe_nb(channel->ctx->worker,
-                               channel->tags[!channel->end] |
-                               st_channel_put(&layout->counter, number),
-                               UINT64_MAX, 1, &info);
-    if (message == NULL) {
+    if (ucp_tag_probe_nb(channel->ctx->worker, tag, UINT64_MAX, 0, &info) ==
+        NULL) {
         return 0;
     }
-    channel->quiet_status = st_channel_move_keep(channel, number, message,
-                                                 info.length);
+    status = st_channel_move_keep(channel, number, tag, info.length);
+    if (status != UCS_OK) {
+        channel->quiet_status = status;
+        return 0;
+    }
     if (is_again) {
-        --channel->num_again;
-        memmove(channel->again, channel->again + 1,
-                channel->num_again * sizeof(*channel->again));
+        st_channel_move_took(channel);
     } else {
         channel->received = (number + 1) & st_channel_mask(&layout->counter);
     }
@@ -319,23 +360,29 @@ static int st_channel_move_expects(ucp_st_channel_h channel)
            (st_channel_behind(channel, channel->count, channel->received) > 0);
 }
 
+/* The channel is held. Receives that were cancelled may end later than in the
+ * call: none is looked for before. */
 unsigned st_channel_move_progress(ucp_st_channel_h channel)
 {
     unsigned count = 0;
 
-    if (channel->is_counted) {
-        while ((channel->quiet_status == UCS_OK) &&
+    if (channel->is_counted &&
+        (ucs_list_length(&channel->recvs) == channel->drains)) {
+        while (!channel->is_dead && (channel->quiet_status == UCS_OK) &&
                st_channel_move_expects(channel) &&
                st_channel_move_drain(channel)) {
             ++count;
         }
+    }
+    if (channel->is_dead) { /* By a callback */
+        return count;
     }
     if (channel->quiet_status != UCS_OK) {
         st_channel_move_ended(channel, channel->quiet_status);
         return count + 1;
     }
     if (!channel->is_counted || st_channel_move_expects(channel) ||
-        (channel->drains > 0) || !ucs_list_is_empty(&channel->recvs) ||
+        !ucs_list_is_empty(&channel->recvs) ||
         !ucs_list_is_empty(&channel->sends)) {
         return count;
     }
@@ -407,6 +454,7 @@ ucs_status_t ucp_st_channel_pack(ucp_st_channel_h channel, void *buffer,
         .received      = channel->received,
         .moves         = channel->moves,
         .bound         = channel->bound,
+        .asked         = channel->asked,
         .num_kept      = channel->num_kept
     };
     memcpy(place, &packed, sizeof(packed));
@@ -508,6 +556,7 @@ ucs_status_t ucp_st_channel_unpack(ucp_st_channel_ctx_h ctx,
     channel->received = packed.received;
     channel->moves    = packed.moves;
     channel->bound    = packed.bound;
+    channel->asked    = packed.asked;
     status = st_channel_unpack_kept(channel,
                                     (const uint8_t*)buffer + sizeof(packed),
                                     length - sizeof(packed), packed.num_kept);
@@ -539,14 +588,14 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
         channel->peer = params->peer;
     }
     channel->state = ST_CHANNEL_OPEN;
-    if (channel->is_stopped) {
+    /* Unless the other end was not moved yet, and only wants to be */
+    if (channel->is_stopped && (channel->asked != channel->bound + 1)) {
         ++channel->bound;
         channel->is_stopped = 0;
     }
     st_channel_hold(channel);
     st_channel_send_put_off(channel);
-    if (channel->is_asked && !channel->is_dead) {
-        channel->is_stopped = 1;
+    if (!channel->is_dead) {
         st_channel_move_answer(channel);
     }
     st_channel_release(channel);

@@ -71,7 +71,8 @@ static ucs_status_t st_channel_stream_check(ucp_st_channel_h channel,
     if ((channel->ctx->st_worker == NULL) || (channel->peer == NULL)) {
         return UCS_ERR_NOT_CONNECTED;
     }
-    return ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped) ?
+    return ((channel->state != ST_CHANNEL_OPEN) || channel->is_stopped ||
+            channel->is_dead) ?
                    UCS_ERR_BUSY :
                    UCS_OK;
 }
@@ -96,7 +97,9 @@ static ucs_status_t st_channel_pair_make(st_channel_pair_t *pair)
         .length     = pair->msg.length,
         .peer       = channel->peer,
         .tag        = st_channel_tag(channel, end,
-                                     channel->num_pairs[pair->is_send])
+                                     channel->num_pairs[pair->is_send] &
+                                     st_channel_mask(
+                                             &channel->ctx->layout.counter))
     };
     ucs_status_t status;
 
@@ -353,6 +356,8 @@ void st_channel_stream_cleanup(ucp_st_channel_h channel)
         pair->channel = NULL;
         if (pair->is_matched) {
             ucs_list_add_tail(&channel->ctx->pairs, &pair->asked);
+        } else if (pair->msg.cb != NULL) {
+            pair->msg.cb(pair->msg.arg, UCS_ERR_CANCELED, 0);
         }
     }
 }
