@@ -9,11 +9,10 @@
 
 #include "bench_util.h"
 
-#include <ucp_st_channel.h>
+#include <ucp_st_msg.h>
 
 #define J3_DIMS  3
 #define J3_SIDES 6  /* Side 2 d is below in dimension d, 2 d + 1 above */
-#define J3_METAS 16 /* Receives of metadata that are posted */
 
 typedef struct j3_app j3_app_t;
 typedef struct j3_block j3_block_t;
@@ -60,22 +59,12 @@ struct j3_block {
 };
 
 
-/* A message of metadata: which face comes, by which tag. */
-typedef struct j3_meta {
-    uint64_t tag;
-    uint64_t length;
+/* What goes with a face's metadata: where it is to go. */
+typedef struct j3_header {
     uint32_t block;
     uint16_t side;
     uint16_t parity;
-    uint8_t  entry[40]; /* To run then; all are the same here */
-} j3_meta_t;
-
-/* A receive of one. */
-typedef struct j3_meta_op {
-    j3_app_t  *app;
-    void      *request; /* NULL: not posted */
-    j3_meta_t meta;
-} j3_meta_op_t;
+} j3_header_t;
 
 
 /* A way to exchange faces. Both functions end in j3_block_done(). */
@@ -103,8 +92,6 @@ struct j3_app {
     ucp_worker_h         worker;
     ucp_ep_h             *eps;
     ucp_st_channel_ctx_h ctx;
-    j3_meta_op_t         metas[J3_METAS];
-    uint64_t             num_sends;      /* With metadata */
 };
 
 extern const j3_way_t j3_channel;

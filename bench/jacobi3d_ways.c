@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jacobi3d_ways.c - faces by channels, and by UCP with metadata first. */
+/* jacobi3d_ways.c - faces by channels, and with metadata first. */
 #include "jacobi3d.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Types of tags, in the highest 4 bits, that channels do not use; a tag of data
- * has the sender and a number behind */
-#define WAY_TAG_META (2ull << 60)
-#define WAY_TAG_DATA (3ull << 60)
 
 
 void j3_must(ucs_status_t status, const char *what)
@@ -20,18 +15,11 @@ void j3_must(ucs_status_t status, const char *what)
     }
 }
 
-static void way_end_request(void *request)
-{
-    if (UCS_PTR_IS_PTR(request)) {
-        ucp_request_free(request);
-    }
-}
-
 /* All operations of blocks; status is also that which calls return */
-static void way_channel_done(void *arg, ucs_status_t status, size_t length)
+static void way_done(void *arg, ucs_status_t status, size_t length)
 {
     (void)length;
-    j3_must(status, "a face by a channel");
+    j3_must(status, "a face");
     if (status != UCS_INPROGRESS) {
         j3_block_done(arg);
     }
@@ -42,11 +30,11 @@ static void way_channel_send(j3_side_t *side)
     const ucp_st_channel_msg_t msg = {
         .buffer = side->out,
         .length = side->length,
-        .cb     = way_channel_done,
+        .cb     = way_done,
         .arg    = side->block
     };
 
-    way_channel_done(side->block, ucp_st_channel_send(side->channel, &msg), 0);
+    way_done(side->block, ucp_st_channel_send(side->channel, &msg), 0);
 }
 
 static void way_channel_recv(j3_side_t *side)
@@ -54,11 +42,11 @@ static void way_channel_recv(j3_side_t *side)
     const ucp_st_channel_msg_t msg = {
         .buffer = side->faces[side->block->iteration % 2].in,
         .length = side->length,
-        .cb     = way_channel_done,
+        .cb     = way_done,
         .arg    = side->block
     };
 
-    way_channel_done(side->block,
+    way_done(side->block,
                      ucp_st_channel_recv(side->channel, &msg, NULL), 0);
 }
 
@@ -72,57 +60,33 @@ static int way_side_number(const j3_side_t *side)
     return (int)(side - side->block->sides);
 }
 
-static void way_meta_sent(void *request, ucs_status_t status, void *user_data)
+static void way_msg_send(j3_side_t *side)
 {
-    j3_must(status, "metadata");
-    free(user_data);
-    way_end_request(request);
-}
-
-static void way_data_sent(void *request, ucs_status_t status, void *user_data)
-{
-    j3_must(status, "a face that metadata tells of");
-    way_end_request(request);
-    j3_block_done(user_data);
-}
-
-static void way_tag_send(ucp_ep_h ep, const void *buffer, size_t length,
-                         uint64_t tag, const ucp_request_param_t *param)
-{
-    void *request = ucp_tag_send_nbx(ep, buffer, length, tag, param);
-
-    if (!UCS_PTR_IS_PTR(request)) {
-        param->cb.send(NULL, UCS_PTR_STATUS(request), param->user_data);
-    }
-}
-
-static void way_meta_send(j3_side_t *side)
-{
-    j3_app_t *app             = side->block->app;
-    ucp_ep_h ep               = app->eps[side->neighbour / app->num_blocks];
-    j3_meta_t *meta           = bench_alloc(sizeof(*meta));
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = way_meta_sent,
-        .user_data    = meta
+    j3_app_t *app                    = side->block->app;
+    const j3_header_t place          = {
+        .block  = (uint32_t)side->neighbour,
+        .side   = (uint16_t)(way_side_number(side) ^ 1),
+        .parity = (uint16_t)(side->block->iteration % 2)
     };
-    uint64_t tag              = WAY_TAG_DATA | ((uint64_t)app->rank << 40) |
-                                app->num_sends++;
+    const ucp_st_msg_header_t header = {
+        .data   = &place,
+        .length = sizeof(place)
+    };
+    const ucp_st_channel_msg_t msg   = {
+        .buffer = side->out,
+        .length = side->length,
+        .cb     = way_done,
+        .arg    = side->block
+    };
 
-    meta->tag    = tag;
-    meta->length = side->length;
-    meta->block  = (uint32_t)side->neighbour;
-    meta->side   = (uint16_t)(way_side_number(side) ^ 1);
-    meta->parity = (uint16_t)(side->block->iteration % 2);
-    way_tag_send(ep, meta, sizeof(*meta), WAY_TAG_META, &param);
-    param.cb.send   = way_data_sent;
-    param.user_data = side->block;
-    way_tag_send(ep, side->out, side->length, tag, &param);
+    way_done(side->block,
+             ucp_st_msg_send_post(app->ctx,
+                                  app->eps[side->neighbour / app->num_blocks],
+                                  (uint64_t)app->rank, &header, &msg), 0);
 }
 
 /* The receive begins once metadata has come */
-static void way_meta_recv(j3_side_t *side)
+static void way_msg_recv(j3_side_t *side)
 {
     j3_face_t *face = &side->faces[side->block->iteration % 2];
 
@@ -135,18 +99,16 @@ static void way_meta_recv(j3_side_t *side)
 }
 
 const j3_way_t j3_metadata = {
-    .send = way_meta_send,
-    .recv = way_meta_recv
+    .send = way_msg_send,
+    .recv = way_msg_recv
 };
 
-static void way_data_received(void *request, ucs_status_t status,
-                              const ucp_tag_recv_info_t *info, void *user_data)
+static void way_face_received(void *arg, ucs_status_t status, size_t length)
 {
-    j3_face_t *face = user_data;
+    j3_face_t *face = arg;
 
-    (void)info;
+    (void)length;
     j3_must(status, "a face that metadata tells of");
-    way_end_request(request);
     if (face->is_waited) {
         face->is_waited = 0;
         j3_block_done(face->block);
@@ -157,57 +119,29 @@ static void way_data_received(void *request, ucs_status_t status,
 
 /* A neighbour is one iteration ahead at most, as it needs this block's face for
  * the next one: the memory for its face is free. */
-static void way_data_recv(j3_app_t *app, const j3_meta_t *meta)
+static void way_post(void *arg, const ucp_st_msg_meta_t *meta,
+                     const void *header, size_t header_length)
 {
-    j3_block_t *block = &app->blocks[meta->block - app->first_block];
-    j3_face_t *face   = &block->sides[meta->side].faces[meta->parity];
-    const ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv      = way_data_received,
-        .user_data    = face
+    j3_app_t *app     = arg;
+    j3_header_t place = {0};
+    ucp_st_channel_msg_t msg;
+    ucs_status_t status;
+    j3_face_t *face;
+
+    memcpy(&place, header, header_length);
+    face   = &app->blocks[place.block - app->first_block]
+                      .sides[place.side]
+                      .faces[place.parity];
+    msg    = (ucp_st_channel_msg_t){
+        .buffer = face->in,
+        .length = meta->length,
+        .cb     = way_face_received,
+        .arg    = face
     };
-    void *request = ucp_tag_recv_nbx(app->worker, face->in, meta->length,
-                                     meta->tag, UINT64_MAX, &param);
-
-    if (!UCS_PTR_IS_PTR(request)) {
-        way_data_received(NULL, UCS_PTR_STATUS(request), NULL, face);
+    status = ucp_st_msg_recv(app->ctx, meta, &msg, NULL, NULL);
+    if (status != UCS_INPROGRESS) {
+        way_face_received(face, status, meta->length);
     }
-}
-
-static void way_meta_post(j3_meta_op_t *op);
-
-static void way_meta_received(void *request, ucs_status_t status,
-                              const ucp_tag_recv_info_t *info, void *user_data)
-{
-    j3_meta_op_t *op = user_data;
-
-    (void)info;
-    op->request = NULL;
-    ucp_request_free(request);
-    if (status != UCS_ERR_CANCELED) {
-        j3_must(status, "a receive of metadata");
-        way_data_recv(op->app, &op->meta);
-        way_meta_post(op);
-    }
-}
-
-/* Posts a receive of metadata, again for each that is there already */
-static void way_meta_post(j3_meta_op_t *op)
-{
-    const ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv      = way_meta_received,
-        .user_data    = op
-    };
-
-    while ((op->request = ucp_tag_recv_nbx(op->app->worker, &op->meta,
-                                           sizeof(op->meta), WAY_TAG_META,
-                                           UINT64_MAX, &param)) == NULL) {
-        way_data_recv(op->app, &op->meta);
-    }
-    j3_must(UCS_PTR_STATUS(op->request), "ucp_tag_recv_nbx");
 }
 
 /* Every rank's address, of one length */
@@ -295,24 +229,14 @@ void j3_ways_open(j3_app_t *app)
             way_open_channel(&app->blocks[i / J3_SIDES].sides[i % J3_SIDES]);
         }
     }
-    for (i = 0; i < J3_METAS; ++i) {
-        app->metas[i].app = app;
-        way_meta_post(&app->metas[i]);
-    }
+    j3_must(ucp_st_msg_set_post(app->ctx, way_post, app),
+            "ucp_st_msg_set_post");
 }
 
 void j3_ways_close(j3_app_t *app)
 {
     int i;
 
-    for (i = 0; i < J3_METAS; ++i) {
-        ucp_request_cancel(app->worker, app->metas[i].request);
-    }
-    for (i = 0; i < J3_METAS; ++i) {
-        while (app->metas[i].request != NULL) {
-            ucp_worker_progress(app->worker);
-        }
-    }
     for (i = 0; i < app->num_blocks * J3_SIDES; ++i) {
         j3_must(ucp_st_channel_destroy(app->blocks[i / J3_SIDES]
                                                .sides[i % J3_SIDES].channel),

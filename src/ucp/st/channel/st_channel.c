@@ -48,14 +48,8 @@ const ucp_st_tag_layout_t ucp_st_tag_layout_charm = {
  * whatever became of it. */
 static void st_channel_op_done(st_channel_op_t *op)
 {
-    const ucp_st_channel_msg_t msg = op->msg;
-    ucs_status_t status            = (op->channel == NULL) ? UCS_ERR_CANCELED :
-                                                             op->status;
-
-    st_channel_op_put(op);
-    if (msg.cb != NULL) {
-        msg.cb(msg.arg, status, (status == UCS_OK) ? msg.length : 0);
-    }
+    st_channel_op_tell(op, (op->channel == NULL) ? UCS_ERR_CANCELED :
+                                                   op->status);
 }
 
 /* The number of a receive that is cancelled when its end is to be moved is free
@@ -92,7 +86,7 @@ static const char *st_channel_check_layout(const ucp_st_tag_layout_t *layout)
     const uint64_t counter = st_channel_bits(&layout->counter, 8, 61);
     const uint64_t pe      = st_channel_bits(&layout->pe, 1, 55);
     const uint64_t message = st_channel_bits(&layout->msg_counter, 8, 62);
-    const uint64_t types   = st_channel_mask(&layout->type);
+    const uint64_t types   = type >> (layout->type.first & 63);
 
     if (!type || !id || !counter || !pe || !message) {
         return "a field is too short or too long, or does not fit";

@@ -161,10 +161,10 @@ struct ucp_st_channel {
 
 /* st_channel.c */
 
-/** A field of a tag. */
+/** The largest value of a field of a layout that was checked. */
 static inline uint64_t st_channel_mask(const ucp_st_tag_field_t *field)
 {
-    return (field->width == 64) ? UINT64_MAX : ((1ull << field->width) - 1);
+    return (1ull << field->width) - 1;
 }
 
 static inline uint64_t st_channel_put(const ucp_st_tag_field_t *field,
@@ -209,6 +209,9 @@ st_channel_op_t *st_channel_op_get(ucp_st_channel_ctx_h ctx,
                                    const ucp_st_channel_msg_t *msg);
 
 void st_channel_op_put(st_channel_op_t *op);
+
+/** Put one back, and call back for it. */
+void st_channel_op_tell(st_channel_op_t *op, ucs_status_t status);
 
 /** UCP is done with an operation, which is in a list. */
 void st_channel_op_end(st_channel_op_t *op);

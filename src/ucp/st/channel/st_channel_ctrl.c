@@ -172,14 +172,8 @@ void st_channel_ctrl_cleanup(ucp_st_channel_ctx_h ctx)
 /* A control message was sent */
 static void st_channel_ctrl_sent(st_channel_op_t *op)
 {
-    const ucp_st_channel_msg_t msg = op->msg;
-    ucs_status_t status            = op->status;
-
-    free(msg.buffer);
-    st_channel_op_put(op);
-    if (msg.cb != NULL) {
-        msg.cb(msg.arg, status, 0);
-    }
+    free(op->msg.buffer);
+    st_channel_op_tell(op, op->status);
 }
 
 ucs_status_t st_channel_ctrl_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep,

@@ -107,17 +107,23 @@ static void st_channel_move_stop_sent(void *arg, ucs_status_t status,
     st_channel_release(channel);
 }
 
+static void st_channel_move_answered(ucp_st_channel_h channel,
+                                     ucs_status_t status)
+{
+    if (status != UCS_OK) {
+        ucs_error("channel %lu: its end %u cannot be told to go on moving: %s",
+                  (unsigned long)channel->id, !channel->end,
+                  ucs_status_string(status));
+    }
+}
+
 static void st_channel_move_answer_sent(void *arg, ucs_status_t status,
                                         size_t length)
 {
     ucp_st_channel_h channel = arg;
 
     (void)length;
-    if (status != UCS_OK) {
-        ucs_error("channel %lu: its end %u cannot be told to go on moving: %s",
-                  (unsigned long)channel->id, !channel->end,
-                  ucs_status_string(status));
-    }
+    st_channel_move_answered(channel, status);
     st_channel_release(channel);
 }
 
@@ -155,7 +161,6 @@ static ucs_status_t st_channel_move_tell(ucp_st_channel_h channel,
 static void st_channel_move_answer(ucp_st_channel_h channel)
 {
     uint64_t moves = channel->asked;
-    ucs_status_t status;
 
     if ((moves == 0) || (moves != channel->bound + 1) ||
         (channel->ep == NULL)) {
@@ -163,13 +168,9 @@ static void st_channel_move_answer(ucp_st_channel_h channel)
     }
     channel->is_stopped = 1;
     channel->asked      = 0;
-    status              = st_channel_move_tell(channel, ST_CHANNEL_STOPPED,
-                                               moves);
-    if (status != UCS_OK) {
-        ucs_error("channel %lu: its end %u cannot be told to go on moving: %s",
-                  (unsigned long)channel->id, !channel->end,
-                  ucs_status_string(status));
-    }
+    st_channel_move_answered(channel,
+                             st_channel_move_tell(channel, ST_CHANNEL_STOPPED,
+                                                  moves));
 }
 
 void st_channel_move_told(ucp_st_channel_h channel,
@@ -324,13 +325,9 @@ void st_channel_move_took(ucp_st_channel_h channel)
  * were cancelled, then of those behind `received`. Whether one has come. */
 static int st_channel_move_drain(ucp_st_channel_h channel)
 {
-    const ucp_st_tag_layout_t *layout = &channel->ctx->layout;
-    int is_again                      = (channel->num_again > 0);
-    uint64_t number                   = is_again ? channel->again[0] :
-                                                   channel->received;
-    uint64_t tag                      = channel->tags[!channel->end] |
-                                        st_channel_put(&layout->counter,
-                                                       number);
+    int is_again    = (channel->num_again > 0);
+    uint64_t number = is_again ? channel->again[0] : channel->received;
+    uint64_t tag    = st_channel_tag(channel, !channel->end, number);
     ucp_tag_recv_info_t info;
     ucs_status_t status;
 
@@ -346,7 +343,7 @@ static int st_channel_move_drain(ucp_st_channel_h channel)
     if (is_again) {
         st_channel_move_took(channel);
     } else {
-        channel->received = (number + 1) & st_channel_mask(&layout->counter);
+        channel->received = st_channel_next(channel, number);
     }
     return 1;
 }

@@ -56,6 +56,16 @@ void st_channel_op_put(st_channel_op_t *op)
     ctx->unused   = &op->item;
 }
 
+void st_channel_op_tell(st_channel_op_t *op, ucs_status_t status)
+{
+    const ucp_st_channel_msg_t msg = op->msg;
+
+    st_channel_op_put(op);
+    if (msg.cb != NULL) {
+        msg.cb(msg.arg, status, (status == UCS_OK) ? msg.length : 0);
+    }
+}
+
 void st_channel_op_end(st_channel_op_t *op)
 {
     ucs_list_del(&op->link);

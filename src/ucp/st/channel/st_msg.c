@@ -66,13 +66,7 @@ static int st_msg_is_tag(ucp_st_channel_ctx_h ctx, uint64_t tag)
 
 static void st_msg_done(st_channel_op_t *op)
 {
-    const ucp_st_channel_msg_t msg = op->msg;
-    ucs_status_t status            = op->status;
-
-    st_channel_op_put(op);
-    if (msg.cb != NULL) {
-        msg.cb(msg.arg, status, (status == UCS_OK) ? msg.length : 0);
-    }
+    st_channel_op_tell(op, op->status);
 }
 
 /* UCP has an operation, or is done with it */
