@@ -109,11 +109,13 @@ void st_pes_cleanup(st_pes_t *pes)
 int st_pes_skip_death(void)
 {
     const char *transports = getenv("UCX_TLS");
+    const char *nic        = getenv("ST_NIC");
 
-    if ((transports != NULL) && (strstr(transports, "cxi_trig") == NULL)) {
+    if (((transports != NULL) && (strstr(transports, "cxi_trig") == NULL)) ||
+        ((nic != NULL) && !strcmp(nic, "strict"))) {
         return 0;
     }
-    st_cunit_skip("a long send to a dead peer may not end over cxi_trig");
+    st_cunit_skip("a long send to a dead peer may not end on this card");
     return 1;
 }
 

@@ -41,9 +41,9 @@ void st_pes_init(st_pes_t *pes, unsigned num,
  *  too. */
 void st_pes_cleanup(st_pes_t *pes);
 
-/** A case in which a peer dies is skipped over cxi_trig: UCX was seen to wait
- *  for ever for a long message to it, once the card had taken the request to
- *  receive it. Non-zero if it is. */
+/** A case in which a peer dies is skipped over cxi_trig unless the card is the
+ *  strict one: on cxiemu's fast one a long send to it does not end. Non-zero if
+ *  it is. */
 int st_pes_skip_death(void);
 
 /** Progress all once. */

@@ -44,6 +44,26 @@ static void await(st_pes_t *pes, ucs_status_t status, said_t *said)
     CU_ASSERT_EQUAL(said->calls, (status == UCS_INPROGRESS));
 }
 
+/* PEs and the two ends of a channel, on one of them or two */
+static void ends_init(st_pes_t *pes, unsigned num,
+                      const ucp_st_tag_layout_t *layout,
+                      ucp_st_channel_h end[2])
+{
+    unsigned i;
+
+    st_pes_init(pes, num, layout);
+    for (i = 0; i < 2; ++i) {
+        end[i] = st_pes_channel(pes, i % num, (i + 1) % num, ID, i);
+    }
+}
+
+static void ends_cleanup(st_pes_t *pes, ucp_st_channel_h end[2])
+{
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[1]), UCS_OK);
+    st_pes_cleanup(pes);
+}
+
 /* One message from an end to the other one; the receive is first if the seed is
  * odd */
 static void exchange(st_pes_t *pes, ucp_st_channel_h from, ucp_st_channel_h to,
@@ -86,18 +106,13 @@ static void exchange_all(unsigned num, const ucp_st_tag_layout_t *layout)
     st_pes_t pes;
     unsigned i, k;
 
-    st_pes_init(&pes, num, layout);
-    for (i = 0; i < 2; ++i) {
-        end[i] = st_pes_channel(&pes, i % num, (i + 1) % num, ID, i);
-    }
+    ends_init(&pes, num, layout, end);
     for (i = 0; i < (sizeof(lengths) / sizeof(lengths[0])); ++i) {
         for (k = 0; k < 4; ++k) {
             exchange(&pes, end[k / 2], end[!(k / 2)], lengths[i], (i * 4) + k);
         }
     }
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[1]), UCS_OK);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 ST_CASE_CALL(exchange, exchange_all(2, NULL))
@@ -115,9 +130,7 @@ ST_CASE(one_pe_both_send)
     st_pes_t pes;
     int i;
 
-    st_pes_init(&pes, 1, NULL);
-    end[0] = st_pes_channel(&pes, 0, 0, ID, 0);
-    end[1] = st_pes_channel(&pes, 0, 0, ID, 1);
+    ends_init(&pes, 1, NULL, end);
     for (i = 0; i < 2; ++i) {
         status[i] = ucp_st_channel_send(end[i],
                                         ST_PE_MSG(&sent[i], 8, hear, &said[i]));
@@ -131,9 +144,7 @@ ST_CASE(one_pe_both_send)
     }
     CU_ASSERT_EQUAL(got[0], sent[1]);
     CU_ASSERT_EQUAL(got[1], sent[0]);
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 /* Numbers wrap: more messages than there are, some of which wait */
@@ -151,9 +162,7 @@ static void run_many(int is_recv_first, unsigned ahead)
     memset(said, 0, sizeof(said));
     memset(got, 0, sizeof(got));
     layout.counter.width = 8;
-    st_pes_init(&pes, 2, &layout);
-    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
-    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    ends_init(&pes, 2, &layout, end);
     for (k = 0; k < MANY; k += ahead) {
         for (j = 0; j < 2; ++j) {
             is_recv = (j == 0) == is_recv_first;
@@ -177,9 +186,7 @@ static void run_many(int is_recv_first, unsigned ahead)
             CU_ASSERT_EQUAL(got[i], i + 1);
         }
     }
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 ST_CASE_CALL(wrap_send_first, run_many(0, 200))
@@ -280,12 +287,12 @@ ST_CASE(layouts)
         .field_mask = UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER |
                       UCP_ST_CHANNEL_CTX_PARAM_FIELD_LAYOUT
     };
-    ucp_st_tag_layout_t bad[7];
+    ucp_st_tag_layout_t bad[9];
     ucp_st_channel_ctx_h ctx;
     ucp_side_t side;
     unsigned i;
 
-    for (i = 0; i < 7; ++i) {
+    for (i = 0; i < 9; ++i) {
         bad[i] = ucp_st_tag_layout_paper;
     }
     bad[0].id.first     = 31;
@@ -295,9 +302,11 @@ ST_CASE(layouts)
     bad[4].counter.width = 0;
     bad[5].pe.first     = 27;
     bad[6].id.first     = 200;
+    bad[7].type.width   = 100;
+    bad[8].type.first   = 100;
     st_pe_open(&side);
     params.ucp_worker = side.worker;
-    for (i = 0; i < 7; ++i) {
+    for (i = 0; i < 9; ++i) {
         params.layout = bad[i];
         CU_ASSERT_EQUAL(ucp_st_channel_ctx_create(&params, &ctx),
                         UCS_ERR_INVALID_PARAM);
@@ -316,9 +325,7 @@ ST_CASE(no_number)
     uint8_t byte = 1;
     st_pes_t pes;
 
-    st_pes_init(&pes, 2, NULL);
-    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
-    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    ends_init(&pes, 2, NULL, end);
     CU_ASSERT_EQUAL(ucp_st_channel_send(end[0], ST_PE_MSG(NULL, 1, NULL, NULL)),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(
@@ -333,9 +340,7 @@ ST_CASE(no_number)
     CU_ASSERT_EQUAL(ucp_st_channel_query(end[1], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.received, 1);
     CU_ASSERT_EQUAL(attr.end, 1);
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 /* Numbers of the caller's, in any order */
@@ -349,9 +354,7 @@ ST_CASE(explicit)
     st_pes_t pes;
     int i;
 
-    st_pes_init(&pes, 2, NULL);
-    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
-    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    ends_init(&pes, 2, NULL, end);
     for (i = 0; i < 4; ++i) {
         sent[i]   = numbers[i];
         status[i] = ucp_st_channel_send_at(
@@ -370,9 +373,7 @@ ST_CASE(explicit)
     }
     CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[0], NULL, NULL),
                     UCS_ERR_UNSUPPORTED);
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 /* What came is longer than the room */
@@ -384,9 +385,7 @@ static void run_truncated(int is_recv_first)
     ucs_status_t status;
     st_pes_t pes;
 
-    st_pes_init(&pes, 2, NULL);
-    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
-    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    ends_init(&pes, 2, NULL, end);
     status = UCS_INPROGRESS;
     if (is_recv_first) {
         status = ucp_st_channel_recv(end[1], ST_PE_MSG(&got, 8, hear, &said[1]),
@@ -406,9 +405,7 @@ static void run_truncated(int is_recv_first)
     }
     CU_ASSERT_EQUAL(status, UCS_ERR_MESSAGE_TRUNCATED);
     exchange(&pes, end[0], end[1], 8, 9); /* The next one is as always */
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 ST_CASE_CALL(truncated, run_truncated(1))
@@ -494,9 +491,7 @@ ST_CASE(destroy)
     int i;
 
     st_fill(sbuf, 8 * LONG, 4);
-    st_pes_init(&pes, 2, NULL);
-    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
-    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    ends_init(&pes, 2, NULL, end);
     status = ucp_st_channel_send(end[0],
                                  ST_PE_MSG(sbuf, 8 * LONG, hear, &said[0]));
     for (i = 1; i < 4; ++i) {
@@ -645,9 +640,7 @@ ST_CASE(put_off)
         await(&pes, UCS_INPROGRESS, &said[i]);
         CU_ASSERT_EQUAL(said[i].status, UCS_OK);
     }
-    (void)ucp_st_channel_destroy(end[0]);
-    (void)ucp_st_channel_destroy(end[1]);
-    st_pes_cleanup(&pes);
+    ends_cleanup(&pes, end);
 }
 
 /* This process's end of a channel to another one: */

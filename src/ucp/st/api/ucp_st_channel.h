@@ -349,7 +349,8 @@ ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
  * @param [in] cb      Called with UCS_OK once nothing is under way, from
  *                     @ref ucp_st_channel_progress, or with the error of the
  *                     endpoint: the end is then as before, but for what was
- *                     cancelled.
+ *                     cancelled. The other end may have put off its sends until
+ *                     @ref ucp_st_channel_rebind.
  * @param [in] arg     Its argument.
  *
  * @return UCS_INPROGRESS; UCS_ERR_BUSY if it is being moved already, if the

@@ -100,6 +100,9 @@ ucs_status_t ucp_st_msg_send(ucp_st_channel_ctx_h ctx, ucp_ep_h ep, uint64_t pe,
  *         received by another call; UCS_ERR_INVALID_PARAM if the tag is none of
  *         a message; an error of ucp_tag_recv_nbx().
  *
+ * If the sender dies, long data that are under way may never be over: UCX 1.13
+ * keeps their receive, and the context then cannot be destroyed.
+ *
  * Ownership: *req_p is the library's, and gone when the callback is called.
  */
 ucs_status_t ucp_st_msg_recv(ucp_st_channel_ctx_h ctx,
