@@ -26,7 +26,8 @@ typedef struct st_progress_options {
 enum {
     ST_PROGRESS_PROCESSES = 1, /**< Not as threads */
     ST_PROGRESS_PAIR      = 2, /**< Of 2 ranks */
-    ST_PROGRESS_NODE      = 4  /**< Ranks share memory, or signal each other */
+    ST_PROGRESS_NODE      = 4, /**< Ranks share memory, or signal each other */
+    ST_PROGRESS_FUNCS     = 8  /**< A stream's function waits for another's */
 };
 
 

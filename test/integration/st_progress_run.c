@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_progress_run.c - the table of the programs, and how they are run. */
+#include "st_any.h"
 #include "st_progress.h"
 
 #include <stdio.h>
@@ -39,7 +40,8 @@ const st_progress_case_t st_progress_cases[] = {
      "50ms"},
     {"p10_halo", 4, 0, st_p10_halo, NULL},
     {"p10_idle", 2, ST_PROGRESS_NODE, st_p10_idle, NULL},
-    {"p10_held", 2, ST_PROGRESS_PAIR | ST_PROGRESS_NODE, st_p10_held, NULL},
+    {"p10_held", 2, ST_PROGRESS_PAIR | ST_PROGRESS_NODE | ST_PROGRESS_FUNCS,
+     st_p10_held, NULL},
     {NULL, 0, 0, NULL, NULL}
 };
 
@@ -109,6 +111,10 @@ static const char *st_progress_why_not(const st_progress_case_t *pcase,
 {
     if (params->as_threads && (pcase->flags & ST_PROGRESS_PROCESSES)) {
         return "a thread cannot be stopped alone";
+    }
+    if (params->as_threads && (pcase->flags & ST_PROGRESS_FUNCS) &&
+        (st_any_type() != UCS_GSTREAM_TYPE_HOST)) {
+        return "on GPUs functions of a process run one after the other";
     }
     if ((params->count != 2) && (pcase->flags & ST_PROGRESS_PAIR)) {
         return "it is a program of 2 ranks";

@@ -307,10 +307,18 @@ static void standin_run_kernel(standin_cmd_t *cmd)
     standin_mem_kernel_end();
 }
 
+/* One after the other in a process, as with CUDA's driver; the runtimes say that
+ * they may do so */
 static void standin_run_host(standin_cmd_t *cmd)
 {
-    int err = standin_devices[cmd->stream->device].error;
+    static int is_busy;
+    int err;
 
+    while (is_busy) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+    is_busy             = 1;
+    err                 = standin_devices[cmd->stream->device].error;
     standin_in_callback = 1;
     pthread_mutex_unlock(&standin_lock);
     if (cmd->type == STANDIN_CMD_HOST) {
@@ -320,6 +328,8 @@ static void standin_run_host(standin_cmd_t *cmd)
     }
     pthread_mutex_lock(&standin_lock);
     standin_in_callback = 0;
+    is_busy             = 0;
+    pthread_cond_broadcast(&standin_done);
 }
 
 static void standin_run_record(const standin_cmd_t *cmd)
