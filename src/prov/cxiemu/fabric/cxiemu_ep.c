@@ -162,16 +162,6 @@ static cxiemu_ep_t *cxiemu_ep_of(struct fid *fid)
 #define CXIEMU_COMPLETE_FLAGS \
     (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-/* Tell peers whether the endpoint takes messages. */
-static void cxiemu_ep_show(cxiemu_ep_t *ep, int open)
-{
-    uint64_t *word = &ep->domain->nic->shm->open_eps[ep->number / 64];
-    uint64_t bit   = 1ull << (ep->number % 64);
-
-    __atomic_store_n(word, open ? (*word | bit) : (*word & ~bit),
-                     __ATOMIC_RELEASE);
-}
-
 static int cxiemu_ep_settled(void *arg)
 {
     return !cxiemu_txop_exposed(arg);
@@ -214,7 +204,6 @@ static int cxiemu_ep_close(struct fid *fid)
     cxiemu_nic_drain(nic);
     /* Nothing new from here on */
     __atomic_store_n(&ep->enabled, 0, __ATOMIC_RELAXED);
-    cxiemu_ep_show(ep, 0);
     cxiemu_dwq_drop_ep(ep);
     if (cxiemu_txop_exposed(ep)) {
         (void)cxiemu_nic_wait(nic, cxiemu_ep_settled, ep, CXIEMU_EP_CLOSE_MS);
@@ -348,7 +337,6 @@ static int cxiemu_ep_control(struct fid *fid, int command, void *arg)
             ret = -FI_ENOCQ;
         } else {
             __atomic_store_n(&ep->enabled, 1, __ATOMIC_RELAXED);
-            cxiemu_ep_show(ep, 1);
         }
         break;
     case FI_GETOPSFLAG:

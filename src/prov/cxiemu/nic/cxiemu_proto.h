@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   6
+#define CXIEMU_PROTO_VERSION   7
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -77,8 +77,6 @@ typedef struct cxiemu_nic_shm {
      * looking move one line, not two */
     _Alignas(CXIEMU_CACHE_LINE) uint64_t summary;
     uint64_t ready[CXIEMU_READY_WORDS];
-    /* Bit i: endpoint i takes messages. Peers want no acknowledgement then */
-    _Alignas(CXIEMU_CACHE_LINE) uint64_t open_eps[CXIEMU_MAX_EPS / 64];
     cxiemu_port_t ports[CXIEMU_PORTS];
 } cxiemu_nic_shm_t;
 

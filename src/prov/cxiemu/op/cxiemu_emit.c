@@ -14,9 +14,6 @@
  * one operation, at most */
 #define CXIEMU_DIRECT_WINDOW 8
 
-/* The user wants to know that the target has got it, or more */
-#define CXIEMU_ACKED_FLAGS (FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-                            FI_MATCH_COMPLETE)
 #define CXIEMU_DELIVERY_FLAGS (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 
@@ -64,14 +61,6 @@ void cxiemu_emit_route(cxiemu_txop_t *txop)
     } else {
         txop->path = CXIEMU_PATH_SLOTS;
     }
-}
-
-int cxiemu_emit_is_early(const cxiemu_txop_t *txop)
-{
-    return cxiemu_emit_is_message(txop) && !cxiemu_param()->strict &&
-           !(txop->op.flags & CXIEMU_ACKED_FLAGS) &&
-           (txop->path == CXIEMU_PATH_SLOTS) &&
-           cxiemu_link_is_attached(txop->link);
 }
 
 
@@ -160,9 +149,7 @@ static cxiemu_rec_t *cxiemu_emit_reserve(cxiemu_txop_t *txop,
 
 static void cxiemu_emit_commit(cxiemu_txop_t *txop, cxiemu_rec_t *rec)
 {
-    if (rec->flags & CXIEMU_REC_ACK) {
-        ++txop->unacked;
-    }
+    ++txop->unacked;
     cxiemu_link_commit(txop->link, rec);
 }
 
@@ -170,10 +157,8 @@ static void cxiemu_emit_commit(cxiemu_txop_t *txop, cxiemu_rec_t *rec)
 /* A message or a write whose payload travels in its record. */
 static int cxiemu_emit_inline(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
 {
-    const cxiemu_op_t *op    = &txop->op;
-    cxiemu_rec_t *rec        = cxiemu_emit_reserve(txop, type, op->length);
-    const uint64_t *open_eps = txop->link->nic_shm->open_eps;
-    unsigned number          = txop->dst_ep;
+    const cxiemu_op_t *op = &txop->op;
+    cxiemu_rec_t *rec     = cxiemu_emit_reserve(txop, type, op->length);
 
     if (rec == NULL) {
         return 0;
@@ -185,15 +170,6 @@ static int cxiemu_emit_inline(cxiemu_txop_t *txop, cxiemu_rec_type_t type)
         /* Type and flags, which say where it lies, are there */
         memcpy((rec->cells == 1) ? cxiemu_rec_small(rec) : (void*)(rec + 1),
                op->buffer, op->length);
-    }
-    if ((type == CXIEMU_REC_SEND) && !cxiemu_param()->strict &&
-        !(op->flags & CXIEMU_ACKED_FLAGS) && (number < CXIEMU_MAX_EPS) &&
-        cxiemu_link_is_attached(txop->link) &&
-        (__atomic_load_n(&open_eps[number / 64], __ATOMIC_RELAXED) &
-         (1ull << (number % 64)))) {
-        /* It has been copied to where the peer finds it, the endpoint takes
-         * messages, and errors that this one may meet are the receiver's */
-        rec->flags &= ~CXIEMU_REC_ACK;
     }
     txop->offset = op->length;
     cxiemu_emit_commit(txop, rec);

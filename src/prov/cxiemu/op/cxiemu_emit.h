@@ -29,8 +29,4 @@ int cxiemu_emit(cxiemu_txop_t *txop);
 void cxiemu_emit_local(const cxiemu_op_t *op, uint16_t dst_ep,
                        cxiemu_rec_t *rec);
 
-/** Whether a message whose records are written is over for its sender, even if
- *  acknowledgements are to come. */
-int cxiemu_emit_is_early(const cxiemu_txop_t *txop);
-
 #endif

@@ -254,14 +254,9 @@ static void cxiemu_txop_emitted(cxiemu_txop_t *txop)
     if (txop->unacked == 0) {
         cxiemu_txop_report(txop, txop->status);
         cxiemu_txop_free(txop);
-        return;
+    } else {
+        cxiemu_txop_list(txop, &txop->link->waiting);
     }
-
-    if (cxiemu_emit_is_early(txop)) {
-        /* The data is out of the user's hands */
-        cxiemu_txop_report(txop, 0);
-    }
-    cxiemu_txop_list(txop, &txop->link->waiting);
 }
 
 

@@ -82,7 +82,7 @@ typedef struct cxiemu_txop {
     int                     status;    /**< First error, FI_E* */
     uint8_t                 started;   /**< First record written */
     uint8_t                 go;        /**< RTS: data was asked for */
-    uint8_t                 reported;  /**< The user knows; waits for acks */
+    uint8_t                 reported;  /**< The user is told, or must not be */
     uint8_t                 fencing;   /**< Counted in link->fencing */
     uint8_t                 path;      /**< How its payload travels */
     uint64_t                not_before; /**< Time when it may start */
