@@ -12,25 +12,6 @@
 
 const size_t msg_lengths[MSG_LENGTHS] = {0, 1, 8, 1000, 70000, MSG_LONG};
 
-
-void hear(void *arg, ucs_status_t status, size_t length)
-{
-    said_t *said = arg;
-
-    ++said->calls;
-    said->status = status;
-    said->length = length;
-}
-
-ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said)
-{
-    while ((status == UCS_INPROGRESS) && (said->calls == 0)) {
-        st_pes_progress(pes);
-    }
-    CU_ASSERT_EQUAL(said->calls, (status == UCS_INPROGRESS));
-    return (status == UCS_INPROGRESS) ? said->status : status;
-}
-
 /* Of messages of the tests, in all layouts of tags */
 #define MARK_TAG ((14ull << 60) | 14)
 

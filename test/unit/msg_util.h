@@ -23,20 +23,6 @@ extern const size_t msg_lengths[MSG_LENGTHS];
 /** A header: bytes and their number. */
 #define MSG_HEADER(...) (&(const ucp_st_msg_header_t){__VA_ARGS__})
 
-/** What a callback has said. */
-typedef struct {
-    unsigned     calls;
-    ucs_status_t status;
-    size_t       length;
-} said_t;
-
-/** The callback. */
-void hear(void *arg, ucs_status_t status, size_t length);
-
-/** Progress until an operation is over, that returned `status`, at once or by
- *  its callback: what became of it. Asserts one call, or none. */
-ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said);
-
 /** Have all arrive that the PEs have sent before: a message goes behind it on
  *  each endpoint. Not from a callback. */
 void settle(st_pes_t *pes);

@@ -41,13 +41,22 @@ void st_pes_init(st_pes_t *pes, unsigned num,
  *  too. */
 void st_pes_cleanup(st_pes_t *pes);
 
-/** A case in which a peer dies is skipped over cxi_trig unless the card is the
- *  strict one: on cxiemu's fast one a long send to it does not end. Non-zero if
- *  it is. */
-int st_pes_skip_death(void);
-
 /** Progress all once. */
 void st_pes_progress(st_pes_t *pes);
+
+/** What a callback has said. */
+typedef struct {
+    unsigned     calls;
+    ucs_status_t status;
+    size_t       length;
+} said_t;
+
+/** The callback. */
+void hear(void *arg, ucs_status_t status, size_t length);
+
+/** Progress until an operation is over, that returned `status`, at once or by
+ *  its callback: what became of it. Asserts one call, or none. */
+ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said);
 
 /** An end of channel `id` on PE `at`, whose other end is on PE `other`.
  *  Asserts. */

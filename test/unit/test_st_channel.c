@@ -4,44 +4,22 @@
  * callbacks, and errors.
  */
 #include "st_cunit.h"
-#include "st_far.h"
 #include "st_pe.h"
 #include "st_pair.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define ID   7
 #define LONG (1 << 20)
 #define MANY 600
 
 
-/** What a callback has said. */
-typedef struct {
-    unsigned     calls;
-    ucs_status_t status;
-    size_t       length;
-} said_t;
-
-static void hear(void *arg, ucs_status_t status, size_t length)
-{
-    said_t *said = arg;
-
-    ++said->calls;
-    said->status = status;
-    said->length = length;
-}
-
-/* An operation is over, at once or by its callback */
-static void await(st_pes_t *pes, ucs_status_t status, said_t *said)
+/* An operation that has begun is over */
+static void ended(st_pes_t *pes, ucs_status_t status, said_t *said)
 {
     CU_ASSERT_FALSE_FATAL(UCS_STATUS_IS_ERR(status));
-    while ((status == UCS_INPROGRESS) && (said->calls == 0)) {
-        st_pes_progress(pes);
-    }
-    CU_ASSERT_EQUAL(said->calls, (status == UCS_INPROGRESS));
+    (void)await(pes, status, said);
 }
 
 /* PEs and the two ends of a channel, on one of them or two */
@@ -89,8 +67,8 @@ static void exchange(st_pes_t *pes, ucp_st_channel_h from, ucp_st_channel_h to,
                         : ucp_st_channel_send(from, ST_PE_MSG(sbuf, length,
                                                               hear, &said[0]));
     }
-    await(pes, status[0], &said[0]);
-    await(pes, status[1], &said[1]);
+    ended(pes, status[0], &said[0]);
+    ended(pes, status[1], &said[1]);
     CU_ASSERT_EQUAL((status[1] == UCS_OK) ? got : said[1].length, length);
     if (length > 0) {
         CU_ASSERT_TRUE(st_check(rbuf, length, seed));
@@ -140,7 +118,7 @@ ST_CASE(one_pe_both_send)
                 end[i], ST_PE_MSG(&got[i], 8, hear, &said[2 + i]), NULL);
     }
     for (i = 0; i < 4; ++i) {
-        await(&pes, status[i], &said[i]);
+        ended(&pes, status[i], &said[i]);
     }
     CU_ASSERT_EQUAL(got[0], sent[1]);
     CU_ASSERT_EQUAL(got[1], sent[0]);
@@ -181,8 +159,8 @@ static void run_many(int is_recv_first, unsigned ahead)
         }
         n = i;
         for (i = k; i < n; ++i) {
-            await(&pes, status[0][i], &said[0][i]);
-            await(&pes, status[1][i], &said[1][i]);
+            ended(&pes, status[0][i], &said[0][i]);
+            ended(&pes, status[1][i], &said[1][i]);
             CU_ASSERT_EQUAL(got[i], i + 1);
         }
     }
@@ -206,7 +184,7 @@ static void check_tag(const ucp_st_tag_layout_t *layout, uint64_t tag)
 
     st_pes_init(&pes, 2, layout);
     end = st_pes_channel(&pes, 0, 1, ID, 1);
-    await(&pes, ucp_st_channel_send(end, ST_PE_MSG(&sent, 8, hear, &said)),
+    ended(&pes, ucp_st_channel_send(end, ST_PE_MSG(&sent, 8, hear, &said)),
           &said);
     request = ucp_tag_recv_nbx(pes.pe[1].worker, &got, 8, tag, UINT64_MAX,
                                &param);
@@ -366,7 +344,7 @@ ST_CASE(explicit)
                 NULL);
     }
     for (i = 0; i < 8; ++i) {
-        await(&pes, status[i], &said[i]);
+        ended(&pes, status[i], &said[i]);
     }
     for (i = 0; i < 4; ++i) {
         CU_ASSERT_EQUAL(got[i], numbers[i]);
@@ -392,7 +370,7 @@ static void run_truncated(int is_recv_first)
                                      NULL);
         CU_ASSERT_EQUAL(status, UCS_INPROGRESS);
     }
-    await(&pes,
+    ended(&pes,
           ucp_st_channel_send(end[0], ST_PE_MSG(sent, 16, hear, &said[0])),
           &said[0]);
     if (!is_recv_first) {
@@ -400,7 +378,7 @@ static void run_truncated(int is_recv_first)
                                      NULL);
     }
     if (status == UCS_INPROGRESS) {
-        await(&pes, status, &said[1]);
+        ended(&pes, status, &said[1]);
         status = said[1].status;
     }
     CU_ASSERT_EQUAL(status, UCS_ERR_MESSAGE_TRUNCATED);
@@ -509,12 +487,12 @@ ST_CASE(destroy)
         CU_ASSERT_EQUAL(said[0].calls, 0);
     }
     said[1].calls = 0;
-    await(&pes,
+    ended(&pes,
           ucp_st_channel_recv(end[1], ST_PE_MSG(rbuf, 8 * LONG, hear, &said[1]),
                               NULL),
           &said[1]);
     CU_ASSERT_TRUE(st_check(rbuf, 8 * LONG, 4));
-    await(&pes, status, &said[0]);
+    ended(&pes, status, &said[0]);
     if (status == UCS_INPROGRESS) {
         CU_ASSERT_EQUAL(said[0].status, UCS_ERR_CANCELED);
     }
@@ -632,146 +610,15 @@ ST_CASE(put_off)
     CU_ASSERT_EQUAL(ucp_st_channel_rebind(end[0], &there), UCS_OK);
     for (i = 0; i < 3; ++i) {
         memset(&heard, 0, sizeof(heard));
-        await(&pes,
+        ended(&pes,
               ucp_st_channel_recv(end[1], ST_PE_MSG(&got, 8, hear, &heard),
                                   NULL),
               &heard);
         CU_ASSERT_EQUAL(got, sent[i]);
-        await(&pes, UCS_INPROGRESS, &said[i]);
+        ended(&pes, UCS_INPROGRESS, &said[i]);
         CU_ASSERT_EQUAL(said[i].status, UCS_OK);
     }
     ends_cleanup(&pes, end);
 }
 
-/* This process's end of a channel to another one: */
-typedef struct {
-    st_far_t         far;
-    st_pes_t         pes;
-    ucp_st_channel_h end;
-} life_t;
-
-static void life_init(life_t *life, int is_second)
-{
-    uint8_t theirs[ST_FAR_ADDRESS];
-    const ucp_worker_attr_t *attr = &life->pes.pe[0].side.attr;
-
-    st_pes_init(&life->pes, 1, NULL);
-    CU_ASSERT_EQUAL_FATAL(send(life->far.fd, attr->address,
-                               attr->address_length, 0),
-                          (ssize_t)attr->address_length);
-    CU_ASSERT_FATAL(recv(life->far.fd, theirs, sizeof(theirs), 0) > 0);
-    life->pes.pe[0].eps[1] = st_pe_connect(life->pes.pe[0].worker, theirs);
-    life->end = st_pes_channel(&life->pes, 0, 1, ID, is_second);
-}
-
-static void life_end(life_t *life)
-{
-    (void)ucp_st_channel_destroy(life->end);
-    ucp_side_close_ep(&life->pes.pe[0].side, life->pes.pe[0].eps[1]);
-    st_pes_cleanup(&life->pes);
-}
-
-/* Messages to the other process and back. The last ones are acknowledged. */
-static void talk(life_t *life, int is_second)
-{
-    uint64_t in, out;
-    said_t said[2];
-    unsigned i;
-
-    for (i = 0; i < 100; ++i) {
-        memset(said, 0, sizeof(said));
-        out = (2 * i) + is_second;
-        await(&life->pes,
-              ucp_st_channel_send(life->end,
-                                  ST_PE_MSG(&out, 8, hear, &said[0])),
-              &said[0]);
-        await(&life->pes,
-              ucp_st_channel_recv(life->end, ST_PE_MSG(&in, 8, hear, &said[1]),
-                                  NULL),
-              &said[1]);
-        CU_ASSERT_EQUAL(in, (2 * i) + !is_second);
-    }
-}
-
-ST_CASE(far)
-{
-    life_t life;
-
-    st_far_start(&life.far, "talk");
-    life_init(&life, 0);
-    talk(&life, 0);
-    st_far_end(&life.far);
-    life_end(&life);
-}
-
-/* The other process dies: a long send ends with an error, and a receive with
- * its channel */
-static void run_far_dies(void)
-{
-    uint8_t *buffer = malloc(64 * LONG);
-    said_t said[2]  = {{0}};
-    ucs_status_t status;
-    uint64_t got;
-    life_t life;
-    /* How often UCP looks whether a process that it shares memory with lives */
-    char *interval = st_env_set("UCX_KEEPALIVE_INTERVAL", "1s");
-
-    st_fill(buffer, 64 * LONG, 1);
-    st_far_start(&life.far, "die");
-    life_init(&life, 0);
-    talk(&life, 0);
-    st_far_kill(&life.far);
-    CU_ASSERT_EQUAL(ucp_st_channel_recv(
-                            life.end, ST_PE_MSG(&got, 8, hear, &said[1]), NULL),
-                    UCS_INPROGRESS);
-    do {
-        said[0].calls  = 0;
-        said[0].status = UCS_OK;
-        status         = ucp_st_channel_send(
-                        life.end, ST_PE_MSG(buffer, 64 * LONG, hear, &said[0]));
-        while ((status == UCS_INPROGRESS) && (said[0].calls == 0)) {
-            st_pes_progress(&life.pes);
-        }
-        if (status == UCS_INPROGRESS) {
-            status = said[0].status;
-        }
-    } while (status == UCS_OK);
-    CU_ASSERT_EQUAL(said[1].calls, 0);
-    life_end(&life);
-    CU_ASSERT_EQUAL(said[1].calls, 1);
-    CU_ASSERT_EQUAL(said[1].status, UCS_ERR_CANCELED);
-    st_env_restore("UCX_KEEPALIVE_INTERVAL", interval);
-    free(buffer);
-}
-
-ST_CASE(far_dies)
-{
-    if (!st_pes_skip_death()) {
-        run_far_dies();
-    }
-}
-
-/* In the other process */
-static void run_process(void)
-{
-    life_t life;
-    const char *what = st_far_task(&life.far);
-
-    life_init(&life, 1);
-    talk(&life, 1);
-    while (!strcmp(what, "die")) {
-        st_pes_progress(&life.pes);
-        (void)sched_yield();
-    }
-    life_end(&life);
-}
-
-int main(int argc, char **argv)
-{
-    st_far_t far;
-
-    if (st_far_task(&far) != NULL) {
-        return st_cunit_alone("st_channel_other", run_process, argc, argv);
-    }
-    return st_cunit_main("st_channel", argc, argv);
-}
+ST_SUITE("st_channel")

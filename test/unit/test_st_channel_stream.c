@@ -31,11 +31,11 @@ typedef struct {
     unsigned     bad;
     ucs_status_t status;
     size_t       length;
-} said_t;
+} told_t;
 
-static void hear(void *arg, ucs_status_t status, size_t length)
+static void note(void *arg, ucs_status_t status, size_t length)
 {
-    said_t *said = arg;
+    told_t *said = arg;
 
     ++said->calls;
     said->bad   += (status != UCS_OK);
@@ -96,7 +96,7 @@ static void progress(ends_t *ends)
     }
 }
 
-static void await(ends_t *ends, const said_t *said, unsigned calls)
+static void until(ends_t *ends, const told_t *said, unsigned calls)
 {
     while (said->calls < calls) {
         progress(ends);
@@ -136,36 +136,36 @@ static void pass(ends_t *ends, int i)
 }
 
 static void send_on(ends_t *ends, int i, void *buffer, size_t length,
-                    said_t *said)
+                    told_t *said)
 {
     CU_ASSERT_EQUAL(
             ucp_st_channel_send_stream(ends->end[i], ends->pair.side[i].queue,
-                                       ST_PE_MSG(buffer, length, hear, said)),
+                                       ST_PE_MSG(buffer, length, note, said)),
             UCS_INPROGRESS);
 }
 
 static void recv_on(ends_t *ends, int i, void *buffer, size_t length,
-                    said_t *said)
+                    told_t *said)
 {
     CU_ASSERT_EQUAL(
             ucp_st_channel_recv_stream(ends->end[i], ends->pair.side[i].queue,
-                                       ST_PE_MSG(buffer, length, hear, said)),
+                                       ST_PE_MSG(buffer, length, note, said)),
             UCS_INPROGRESS);
 }
 
 static void match(ends_t *ends, int sender, void *from, void *to, size_t length)
 {
-    said_t said[2] = {{0}};
+    told_t said[2] = {{0}};
 
     CU_ASSERT_EQUAL(
             ucp_st_channel_match(ends->end[sender], 1,
-                                 ST_PE_MSG(from, length, hear, &said[0])),
+                                 ST_PE_MSG(from, length, note, &said[0])),
             UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_channel_match(ends->end[!sender], 0,
-                                         ST_PE_MSG(to, length, hear, &said[1])),
+                                         ST_PE_MSG(to, length, note, &said[1])),
                     UCS_INPROGRESS);
-    await(ends, &said[0], 1);
-    await(ends, &said[1], 1);
+    until(ends, &said[0], 1);
+    until(ends, &said[1], 1);
 }
 
 /* Back and forth, by the lane, and then by numbers with other buffers */
@@ -173,7 +173,7 @@ static void run_both_ways(int is_matched)
 {
     static uint8_t out[2][LENGTH], in[2][LENGTH];
     ucp_st_channel_attr_t attr;
-    said_t said[4] = {{0}};
+    told_t said[4] = {{0}};
     uint64_t k;
     ends_t ends;
     int i;
@@ -196,8 +196,8 @@ static void run_both_ways(int is_matched)
         pass(&ends, 1);
         for (i = 0; i < 2; ++i) {
             CU_ASSERT_TRUE(st_check(in[i], LENGTH, (2 * k) + !i));
-            await(&ends, &said[i], k + 1);
-            await(&ends, &said[2 + i], k + 1);
+            until(&ends, &said[i], k + 1);
+            until(&ends, &said[2 + i], k + 1);
             CU_ASSERT_EQUAL(said[i].length, LENGTH);
             CU_ASSERT_EQUAL(said[2 + i].length, LENGTH);
         }
@@ -219,7 +219,7 @@ ST_CASE_CALL(not_matched, run_both_ways(0))
 ST_CASE(one_side)
 {
     uint64_t out = 1, in = 0;
-    said_t said[2] = {{0}};
+    told_t said[2] = {{0}};
     ucs_status_t status;
     ends_t ends;
 
@@ -228,23 +228,23 @@ ST_CASE(one_side)
     }
     send_on(&ends, 0, &out, sizeof(out), &said[0]);
     status = ucp_st_channel_recv(
-            ends.end[1], ST_PE_MSG(&in, sizeof(in), hear, &said[1]), NULL);
-    await(&ends, &said[0], 1);
-    await(&ends, &said[1], status == UCS_INPROGRESS);
+            ends.end[1], ST_PE_MSG(&in, sizeof(in), note, &said[1]), NULL);
+    until(&ends, &said[0], 1);
+    until(&ends, &said[1], status == UCS_INPROGRESS);
     CU_ASSERT_EQUAL(in, 1);
     out = 2;
     memset(said, 0, sizeof(said));
     recv_on(&ends, 0, &in, sizeof(in), &said[0]);
     status = ucp_st_channel_send(ends.end[1],
-                                 ST_PE_MSG(&out, sizeof(out), hear, &said[1]));
-    await(&ends, &said[0], 1);
-    await(&ends, &said[1], status == UCS_INPROGRESS);
+                                 ST_PE_MSG(&out, sizeof(out), note, &said[1]));
+    until(&ends, &said[0], 1);
+    until(&ends, &said[1], status == UCS_INPROGRESS);
     CU_ASSERT_EQUAL(in, 2);
     recv_on(&ends, 0, NULL, 0, &said[0]);
     send_on(&ends, 1, NULL, 0, &said[1]);
-    await(&ends, &said[0], 2);
+    until(&ends, &said[0], 2);
     CU_ASSERT_EQUAL(said[0].length, 0);
-    await(&ends, &said[1], (status == UCS_INPROGRESS) + 1);
+    until(&ends, &said[1], (status == UCS_INPROGRESS) + 1);
     ends_cleanup(&ends);
 }
 
@@ -254,7 +254,7 @@ ST_CASE(one_side)
 static void run_program(int is_matched, size_t length, unsigned apart)
 {
     static uint8_t one[2][ST_LONG], other[2][ST_LONG];
-    said_t said[4] = {{0}};
+    told_t said[4] = {{0}};
     st_side_t more[2];
     ucp_st_queue_h queue[2];
     ends_t ends;
@@ -278,12 +278,12 @@ static void run_program(int is_matched, size_t length, unsigned apart)
     send_on(&ends, 0, one[0], length, &said[0]);
     CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(
                             ends.end[0], queue[0],
-                            ST_PE_MSG(other[0], length, hear, &said[1])),
+                            ST_PE_MSG(other[0], length, note, &said[1])),
                     UCS_INPROGRESS);
     recv_on(&ends, 1, one[1], length, &said[2]);
     CU_ASSERT_EQUAL(ucp_st_channel_send_stream(
                             ends.end[1], queue[1],
-                            ST_PE_MSG(other[1], length, hear, &said[3])),
+                            ST_PE_MSG(other[1], length, note, &said[3])),
                     UCS_INPROGRESS);
     for (i = 0; i < 2; ++i) {
         pass(&ends, i);
@@ -295,7 +295,7 @@ static void run_program(int is_matched, size_t length, unsigned apart)
         CU_ASSERT_EQUAL(said[i].calls, 0); /* Not before progress */
     }
     for (i = 0; i < 4; ++i) {
-        await(&ends, &said[i], 1);
+        until(&ends, &said[i], 1);
     }
     st_more_cleanup(&more[0]);
     st_more_cleanup(&more[1]);
@@ -317,7 +317,7 @@ ST_CASE(refuse)
         .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_ID,
         .id         = ID + 1
     };
-    said_t said = {0};
+    told_t said = {0};
     ucp_st_channel_h end;
     ucp_st_queue_h queue;
     ends_t ends;
@@ -328,30 +328,30 @@ ST_CASE(refuse)
     queue = ends.pair.side[0].queue;
     CU_ASSERT_EQUAL(ucp_st_channel_create(ends.ctx[0], &lone, &end), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_channel_send_stream(
-                            end, queue, ST_PE_MSG(out, LENGTH, hear, &said)),
+                            end, queue, ST_PE_MSG(out, LENGTH, note, &said)),
                     UCS_ERR_NOT_CONNECTED);
     CU_ASSERT_EQUAL(
-            ucp_st_channel_match(end, 1, ST_PE_MSG(out, LENGTH, hear, &said)),
+            ucp_st_channel_match(end, 1, ST_PE_MSG(out, LENGTH, note, &said)),
             UCS_ERR_NOT_CONNECTED);
     CU_ASSERT_EQUAL(ucp_st_channel_send_stream(ends.end[0], queue,
-                                               ST_PE_MSG(NULL, 1, hear, &said)),
+                                               ST_PE_MSG(NULL, 1, note, &said)),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(NULL, queue,
-                                               ST_PE_MSG(in, 1, hear, &said)),
+                                               ST_PE_MSG(in, 1, note, &said)),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_recv_stream(ends.end[0], NULL,
-                                               ST_PE_MSG(in, 1, hear, &said)),
+                                               ST_PE_MSG(in, 1, note, &said)),
                     UCS_ERR_INVALID_PARAM);
     match(&ends, 0, out, in, LENGTH);
     CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[0], 1,
-                                         ST_PE_MSG(out, LENGTH, hear, &said)),
+                                         ST_PE_MSG(out, LENGTH, note, &said)),
                     UCS_ERR_ALREADY_EXISTS);
-    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(ends.end[0], hear, &said),
+    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(ends.end[0], note, &said),
                     UCS_ERR_BUSY);
     recv_on(&ends, 1, in, LENGTH, &said);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(ends.end[1]), UCS_ERR_BUSY);
     send_on(&ends, 0, out, LENGTH, &said);
-    await(&ends, &said, 2);
+    until(&ends, &said, 2);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
     ends_cleanup(&ends);
 }
@@ -360,7 +360,7 @@ ST_CASE(refuse)
 ST_CASE(too_long)
 {
     static uint8_t out[LENGTH], in[LENGTH];
-    said_t said[2] = {{0}};
+    told_t said[2] = {{0}};
     ends_t ends;
 
     if (!ends_init(&ends)) {
@@ -368,10 +368,10 @@ ST_CASE(too_long)
     }
     CU_ASSERT_EQUAL(
             ucp_st_channel_match(ends.end[0], 1,
-                                 ST_PE_MSG(out, LENGTH, hear, &said[0])),
+                                 ST_PE_MSG(out, LENGTH, note, &said[0])),
             UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_channel_match(ends.end[1], 0,
-                                         ST_PE_MSG(in, 1, hear, &said[1])),
+                                         ST_PE_MSG(in, 1, note, &said[1])),
                     UCS_INPROGRESS);
     while ((said[0].calls == 0) || (said[1].calls == 0)) {
         progress(&ends);

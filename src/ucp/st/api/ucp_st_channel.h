@@ -73,7 +73,8 @@ typedef struct ucp_st_tag_layout {
     ucp_st_tag_field_t id;           /**< Of a channel, with the direction; 2
                                           bits or more */
     ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 bits or
-                                          more */
+                                          more: an end has receives under way
+                                          for fewer than half of its values */
     ucp_st_tag_field_t pe;           /**< Of ucp_st_msg.h: the sender's */
     ucp_st_tag_field_t msg_counter;  /**< The same: messages sent; as counter */
     unsigned           channel_type; /**< Types: of channels, */
@@ -163,8 +164,9 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while it has a channel, or UCP
  *         an operation of one or of ucp_st_msg.h; UCS_ERR_BUSY while something
- *         that another context tells it is arriving, too: then progress the
- *         worker and destroy it again.
+ *         that another context tells it is arriving, or data that
+ *         ucp_st_msg_drop() throws away, too: then progress the worker and
+ *         destroy it again.
  */
 ucs_status_t ucp_st_channel_ctx_destroy(ucp_st_channel_ctx_h ctx);
 
