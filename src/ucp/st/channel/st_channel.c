@@ -416,15 +416,12 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
 
 /* --- Messages */
 
-uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number)
-{
-    return (number + 1) & st_channel_mask(&channel->ctx->layout.counter);
-}
-
 uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end, uint64_t number)
 {
+    const ucp_st_tag_field_t *counter = &channel->ctx->layout.counter;
+
     return channel->tags[end] |
-           st_channel_put(&channel->ctx->layout.counter, number);
+           st_channel_put(counter, number & st_channel_mask(counter));
 }
 
 void st_channel_send_put_off(ucp_st_channel_h channel)
@@ -509,7 +506,7 @@ ucs_status_t ucp_st_channel_send(ucp_st_channel_h channel,
     }
     /* Taken first: callbacks of other operations in there may send, too */
     number        = channel->sent;
-    channel->sent = st_channel_next(channel, number);
+    channel->sent = number + 1;
     st_channel_hold(channel);
     status = st_channel_send_number(channel, number, msg);
     if (UCS_STATUS_IS_ERR(status)) {
@@ -598,7 +595,7 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
     if (is_again) {
         st_channel_move_took(channel);
     } else {
-        channel->received = st_channel_next(channel, number);
+        channel->received = number + 1;
     }
     st_channel_hold(channel);
     status = st_channel_recv_number(channel, number, msg, length_p);
@@ -659,17 +656,21 @@ ucs_status_t ucp_st_channel_recv_at(ucp_st_channel_h channel, uint64_t number,
 ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
                                   ucp_st_channel_attr_t *attr)
 {
+    uint64_t mask, received;
+
     if ((channel == NULL) || (attr == NULL)) {
         return UCS_ERR_INVALID_PARAM;
     }
+    mask     = st_channel_mask(&channel->ctx->layout.counter);
+    received = (channel->num_kept > 0) ?
+                       ucs_list_head(&channel->kept, st_channel_kept_t,
+                                     link)->number :
+                       st_channel_next_recv(channel);
     *attr = (ucp_st_channel_attr_t){
         .id         = channel->id,
         .end        = channel->end,
-        .sent       = channel->sent,
-        .received   = (channel->num_kept > 0) ?
-                              ucs_list_head(&channel->kept, st_channel_kept_t,
-                                            link)->number :
-                              st_channel_next_recv(channel),
+        .sent       = channel->sent & mask,
+        .received   = received & mask,
         .num_sends  = ucs_list_length(&channel->sends) +
                       ucs_list_length(&channel->put_off),
         .num_recvs  = ucs_list_length(&channel->recvs),

@@ -125,7 +125,8 @@ struct ucp_st_channel {
     unsigned             end;
     uint64_t             tags[2];    /* Of what ends 0 and 1 send, without the
                                         number */
-    uint64_t             sent;       /* Number of the next send */
+    uint64_t             sent;       /* Number of the next send; numbers wrap
+                                        in tags alone */
     uint64_t             received;   /* Of the next receive behind `kept` */
     ucs_list_link_t      sends;      /* Operations that UCP has */
     ucs_list_link_t      recvs;
@@ -184,10 +185,9 @@ void st_channel_take_early(ucp_st_channel_h channel);
 ucp_st_channel_h st_channel_find(ucp_st_channel_ctx_h ctx, uint64_t id,
                                  unsigned end);
 
-/** The tag of a message that an end sends, and the number behind one. */
+/** The tag of a message that an end sends. */
 uint64_t st_channel_tag(ucp_st_channel_h channel, unsigned end,
                         uint64_t number);
-uint64_t st_channel_next(ucp_st_channel_h channel, uint64_t number);
 
 /** Begin all sends that were put off. */
 void st_channel_send_put_off(ucp_st_channel_h channel);

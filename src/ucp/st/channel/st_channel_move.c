@@ -43,7 +43,7 @@
 
 /* The first bytes of a packed end, and the version of the rest */
 #define ST_CHANNEL_PACK_MAGIC 0x55535443
-#define ST_CHANNEL_PACK       1
+#define ST_CHANNEL_PACK       2
 
 
 /** A packed end; its kept messages follow, each as number, length, data. */
@@ -68,15 +68,6 @@ typedef struct st_channel_packed_msg {
     uint64_t length;
 } st_channel_packed_msg_t;
 
-
-/* How far a number is behind another one, as both wrap; negative before it */
-static int64_t st_channel_behind(ucp_st_channel_h channel, uint64_t number,
-                                 uint64_t other)
-{
-    unsigned shift = 64 - channel->ctx->layout.counter.width;
-
-    return (int64_t)((number - other) << shift) >> shift;
-}
 
 static void st_channel_move_ended(ucp_st_channel_h channel, ucs_status_t status)
 {
@@ -205,8 +196,7 @@ ucs_status_t st_channel_move_again(ucp_st_channel_h channel, uint64_t number)
         channel->quiet_status = UCS_ERR_NO_MEMORY;
         return UCS_ERR_NO_MEMORY;
     }
-    for (; (i > 0) && (st_channel_behind(channel, again[i - 1], number) > 0);
-         --i) {
+    for (; (i > 0) && (again[i - 1] > number); --i) {
         again[i] = again[i - 1];
     }
     again[i]       = number;
@@ -343,7 +333,7 @@ static int st_channel_move_drain(ucp_st_channel_h channel)
     if (is_again) {
         st_channel_move_took(channel);
     } else {
-        channel->received = st_channel_next(channel, number);
+        ++channel->received;
     }
     return 1;
 }
@@ -352,9 +342,8 @@ static int st_channel_move_drain(ucp_st_channel_h channel)
 static int st_channel_move_expects(ucp_st_channel_h channel)
 {
     return ((channel->num_again > 0) &&
-            (st_channel_behind(channel, channel->count, channel->again[0]) >
-             0)) ||
-           (st_channel_behind(channel, channel->count, channel->received) > 0);
+            (channel->count > channel->again[0])) ||
+           (channel->count > channel->received);
 }
 
 /* The channel is held. Receives that were cancelled may end later than in the
@@ -504,13 +493,10 @@ static int st_channel_is_packed(ucp_st_channel_ctx_h ctx,
                                 const ucp_st_channel_params_t *params,
                                 const st_channel_packed_t *packed)
 {
-    uint64_t counters = st_channel_mask(&ctx->layout.counter);
-
     return (packed->magic == ST_CHANNEL_PACK_MAGIC) &&
            (packed->version == ST_CHANNEL_PACK) &&
            (packed->id_width == ctx->layout.id.width) &&
            (packed->counter_width == ctx->layout.counter.width) &&
-           (packed->sent <= counters) && (packed->received <= counters) &&
            (!(params->field_mask & UCP_ST_CHANNEL_PARAM_FIELD_ID) ||
             (params->id == packed->id)) &&
            (!(params->field_mask & UCP_ST_CHANNEL_PARAM_FIELD_END) ||

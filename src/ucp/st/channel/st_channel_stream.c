@@ -97,9 +97,7 @@ static ucs_status_t st_channel_pair_make(st_channel_pair_t *pair)
         .length     = pair->msg.length,
         .peer       = channel->peer,
         .tag        = st_channel_tag(channel, end,
-                                     channel->num_pairs[pair->is_send] &
-                                     st_channel_mask(
-                                             &channel->ctx->layout.counter))
+                                     channel->num_pairs[pair->is_send])
     };
     ucs_status_t status;
 
@@ -253,7 +251,7 @@ static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
         return status;
     }
     if (use->pair == NULL) {
-        *number = st_channel_next(channel, *number);
+        ++*number;
     }
     ++channel->num_uses;
     ucs_list_add_tail(&channel->ctx->uses, &use->link);

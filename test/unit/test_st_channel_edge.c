@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_channel_edge.c - moves of ends at their limits: more messages than
+ * half of the numbers, and endpoints that fail meanwhile.
+ */
+#include "st_cunit.h"
+#include "st_pair.h"
+#include "st_pe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ID    7
+#define MANY  600
+
+
+static void wait_for(st_pes_t *pes, const said_t *said)
+{
+    while (said->calls == 0) {
+        st_pes_progress(pes);
+    }
+}
+
+/* Moves an end that is quiet to another PE */
+static ucp_st_channel_h carry(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
+                              unsigned other)
+{
+    const ucp_st_channel_params_t params = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
+        .ep         = pes->pe[at].eps[other]
+    };
+    size_t length       = 0;
+    ucp_st_channel_h to = NULL;
+    void *bytes;
+
+    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, NULL, &length), UCS_OK);
+    bytes = malloc(length);
+    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, bytes, &length), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_unpack(pes->pe[at].ctx, &params, bytes,
+                                                length, &to), UCS_OK);
+    free(bytes);
+    return to;
+}
+
+static void told(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
+                 unsigned other)
+{
+    const ucp_st_channel_params_t params = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
+        .ep         = pes->pe[at].eps[other]
+    };
+
+    CU_ASSERT_EQUAL(ucp_st_channel_rebind(end, &params), UCS_OK);
+}
+
+/* An end is moved that has received `before` messages, and not `count` more, of
+ * 256 numbers */
+static void move_with(unsigned before, unsigned count)
+{
+    static uint64_t sent[MANY];
+    static said_t said[MANY];
+    ucp_st_tag_layout_t layout = ucp_st_tag_layout_paper;
+    said_t quiet               = {0};
+    ucs_status_t status[MANY];
+    ucp_st_channel_attr_t attr;
+    ucp_st_channel_h end[2];
+    uint64_t got;
+    st_pes_t pes;
+    said_t heard;
+    unsigned i;
+
+    memset(said, 0, sizeof(said));
+    layout.counter.width = 8;
+    st_pes_init(&pes, 3, &layout);
+    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
+    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    for (i = 0; i < before + count; ++i) {
+        sent[i]   = i;
+        status[i] = ucp_st_channel_send(end[1],
+                                        ST_PE_MSG(&sent[i], 8, hear, &said[i]));
+        CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(status[i]));
+        if (i < before) {
+            memset(&heard, 0, sizeof(heard));
+            CU_ASSERT_EQUAL(
+                    await(&pes,
+                          ucp_st_channel_recv(
+                                  end[0], ST_PE_MSG(&got, 8, hear, &heard),
+                                  NULL), &heard), UCS_OK);
+            CU_ASSERT_EQUAL(got, i);
+        }
+        st_pes_progress(&pes);
+    }
+    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[0], hear, &quiet),
+                    UCS_INPROGRESS);
+    wait_for(&pes, &quiet);
+    CU_ASSERT_EQUAL(quiet.status, UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.num_kept, count);
+    CU_ASSERT_EQUAL(attr.received, before % 256);
+    end[0] = carry(&pes, end[0], 2, 1);
+    told(&pes, end[1], 1, 2);
+    for (i = before; i < before + attr.num_kept; ++i) {
+        CU_ASSERT_EQUAL(
+                ucp_st_channel_recv(end[0], ST_PE_MSG(&got, 8, NULL, NULL),
+                                    NULL), UCS_OK);
+        CU_ASSERT_EQUAL(got, i);
+    }
+    for (i = 0; i < before + count; ++i) {
+        CU_ASSERT_EQUAL(await(&pes, status[i], &said[i]), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
+    CU_ASSERT_EQUAL(attr.received, (before + count) % 256);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[1]), UCS_OK);
+    st_pes_cleanup(&pes);
+}
+
+ST_CASE_CALL(half_of_numbers, move_with(200, 128))
+ST_CASE_CALL(most_numbers, move_with(0, 255))
+ST_CASE_CALL(more_than_numbers, move_with(250, 300))
+
+ST_SUITE("st_channel_edge")
