@@ -120,4 +120,64 @@ ST_CASE_CALL(half_of_numbers, move_with(200, 128))
 ST_CASE_CALL(most_numbers, move_with(0, 255))
 ST_CASE_CALL(more_than_numbers, move_with(250, 300))
 
+/* The message that says that an end is to be moved cannot be sent any more, and
+ * the other end's comes before the caller learns of it */
+static void run_stop_fails(st_pes_t *pes, ucp_st_channel_h end[2])
+{
+    said_t quiet[2] = {{0}};
+    ucp_st_channel_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[0], hear, &quiet[0]),
+                    UCS_INPROGRESS);
+    ucp_side_close_ep(&pes->pe[0].side, pes->pe[0].eps[1]);
+    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[1], hear, &quiet[1]),
+                    UCS_INPROGRESS);
+    do {
+        (void)ucp_worker_progress(pes->pe[0].worker);
+        CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
+    } while (!attr.is_put_off);
+    CU_ASSERT_EQUAL(quiet[0].calls, 0);
+    wait_for(pes, &quiet[0]);
+    CU_ASSERT_NOT_EQUAL(quiet[0].status, UCS_OK);
+    pes->pe[0].eps[1] = st_pe_connect(pes->pe[0].worker,
+                                      pes->pe[1].side.attr.address);
+    told(pes, end[0], 0, 1);
+    wait_for(pes, &quiet[1]);
+    CU_ASSERT_EQUAL(quiet[1].status, UCS_OK);
+}
+
+ST_CASE(stop_fails)
+{
+    static uint64_t sent[MANY];
+    static said_t said[MANY];
+    ucp_st_channel_h end[2], filler;
+    ucs_status_t status;
+    const char *transports = getenv("UCX_TLS");
+    unsigned pending       = 0;
+    unsigned i;
+    st_pes_t pes;
+
+    if ((transports != NULL) && (strstr(transports, "tcp") != NULL)) {
+        return; /* One connection is both ways: both endpoints fail */
+    }
+    memset(said, 0, sizeof(said));
+    st_pes_init(&pes, 2, NULL);
+    end[0] = st_pes_channel(&pes, 0, 1, ID, 0);
+    end[1] = st_pes_channel(&pes, 1, 0, ID, 1);
+    filler = st_pes_channel(&pes, 0, 1, ID + 1, 0);
+    for (i = 0; (i < MANY) && (pending == 0); ++i) {
+        status = ucp_st_channel_send(filler,
+                                     ST_PE_MSG(&sent[i], 8, hear, &said[i]));
+        CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(status));
+        pending += (status == UCS_INPROGRESS);
+    }
+    if (pending > 0) { /* The transport takes no more, and so not the next */
+        run_stop_fails(&pes, end);
+    }
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(filler), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[1]), UCS_OK);
+    st_pes_cleanup(&pes);
+}
+
 ST_SUITE("st_channel_edge")

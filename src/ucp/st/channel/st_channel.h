@@ -154,6 +154,8 @@ struct ucp_st_channel {
     uint64_t             bound;      /* Of the other one, that rebind told */
     int                  is_stopped; /* The other end is being moved */
     int                  is_counted; /* `count` is known */
+    int                  is_told;    /* The other end, of this move, or will
+                                        be */
     uint64_t             asked;      /* The other one's move that waits for an
                                         answer; 0: none */
     uint64_t             count;      /* The other end's next number */

@@ -90,6 +90,7 @@ static void st_channel_move_stop_sent(void *arg, ucs_status_t status,
     (void)length;
     if ((status != UCS_OK) && (channel->state == ST_CHANNEL_MOVING)) {
         channel->quiet_status = status;
+        channel->is_told      = 0;
         --channel->moves;
         if (channel->is_stopped) {
             channel->asked = channel->bound + 1;
@@ -178,7 +179,7 @@ void st_channel_move_told(ucp_st_channel_h channel,
         return;
     }
     channel->is_stopped = 1;
-    if (channel->state != ST_CHANNEL_MOVING) {
+    if ((channel->state != ST_CHANNEL_MOVING) || !channel->is_told) {
         channel->asked = control->moves;
     } /* else it has told its number itself */
     if (channel->state == ST_CHANNEL_OPEN) {
@@ -227,6 +228,7 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     /* Before it is told: to the own PE, the answer comes in the call */
     ++channel->moves;
     channel->is_counted   = 0;
+    channel->is_told      = 1;
     channel->quiet_cb     = cb;
     channel->quiet_arg    = arg;
     channel->quiet_status = UCS_OK;
