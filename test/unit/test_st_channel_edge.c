@@ -158,7 +158,8 @@ ST_CASE(stop_fails)
     st_pes_t pes;
 
     if ((transports != NULL) && (strstr(transports, "tcp") != NULL)) {
-        return; /* One connection is both ways: both endpoints fail */
+        st_cunit_skip("one connection is both ways: both endpoints fail");
+        return;
     }
     memset(said, 0, sizeof(said));
     st_pes_init(&pes, 2, NULL);
@@ -173,6 +174,8 @@ ST_CASE(stop_fails)
     }
     if (pending > 0) { /* The transport takes no more, and so not the next */
         run_stop_fails(&pes, end);
+    } else {
+        st_cunit_skip("the transport takes every message at once");
     }
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(filler), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);

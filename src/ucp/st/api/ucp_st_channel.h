@@ -73,8 +73,7 @@ typedef struct ucp_st_tag_layout {
     ucp_st_tag_field_t id;           /**< Of a channel, with the direction; 2
                                           bits or more */
     ucp_st_tag_field_t counter;      /**< Of messages of a channel; 8 bits or
-                                          more: an end has receives under way
-                                          for fewer than half of its values */
+                                          more */
     ucp_st_tag_field_t pe;           /**< Of ucp_st_msg.h: the sender's */
     ucp_st_tag_field_t msg_counter;  /**< The same: messages sent; as counter */
     unsigned           channel_type; /**< Types: of channels, */
@@ -112,8 +111,9 @@ typedef struct ucp_st_channel_ctx_params {
     /** ucp_st_tag_layout_paper if not set. */
     ucp_st_tag_layout_t layout;
     /** For channels on streams: made with this UCP worker, which then is of
-     *  UCS_THREAD_MODE_MULTI, as a thread of the library may progress it. All
-     *  callbacks then come from @ref ucp_st_channel_progress alone. */
+     *  UCS_THREAD_MODE_MULTI, as a thread of the library may progress it.
+     *  Callbacks then come from @ref ucp_st_channel_progress, and from calls
+     *  that say so. */
     ucp_st_worker_h     st_worker;
 } ucp_st_channel_ctx_params_t;
 
@@ -281,8 +281,9 @@ ucs_status_t ucp_st_channel_recv(ucp_st_channel_h channel,
 /**
  * Send the message of a number, for runtimes that count themselves. Numbers
  * begin at any value and are followed by 0 behind the largest one that the
- * layout has. A number is free again once its message was received. An end uses
- * either these calls or those that count; one that uses these cannot be moved.
+ * layout has. A number is free again once its message was received. The ends
+ * of a channel use either these calls or those that count; with these they
+ * cannot be moved.
  *
  * @param [in] channel The end.
  * @param [in] number  The number.
@@ -450,7 +451,9 @@ ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
  *                      @ref ucp_st_channel_progress once it is there.
  *
  * @return As @ref ucp_st_channel_send_stream; UCS_ERR_BUSY also while messages
- *         are kept that came while the end was moved: receive these first.
+ *         are kept that came while the end was moved, or receives that a failed
+ *         @ref ucp_st_channel_quiesce has cancelled were not given again: call
+ *         @ref ucp_st_channel_recv for these first.
  */
 ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
                                         ucp_st_queue_h queue,

@@ -332,6 +332,9 @@ static int st_channel_move_drain(ucp_st_channel_h channel)
         channel->quiet_status = status;
         return 0;
     }
+    if (channel->is_dead) {
+        return 0; /* A callback has destroyed it */
+    }
     if (is_again) {
         st_channel_move_took(channel);
     } else {

@@ -278,7 +278,8 @@ ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
 {
     ucs_status_t status = st_channel_stream_check(channel, msg);
 
-    if ((status == UCS_OK) && (channel->num_kept > 0)) {
+    if ((status == UCS_OK) &&
+        ((channel->num_kept > 0) || (channel->num_again > 0))) {
         status = UCS_ERR_BUSY;
     }
     return (status == UCS_OK) ?
