@@ -142,7 +142,7 @@ typedef struct ucp_st_channel_msg {
 
 
 /**
- * Create a context.
+ * Create a context. A UCP worker has one at a time, which is not checked.
  *
  * @param [in]  params Parameters; copied.
  * @param [out] ctx_p  Filled on success only.
@@ -198,8 +198,9 @@ enum ucp_st_channel_params_field {
 typedef struct ucp_st_channel_params {
     /** Mask of @ref ucp_st_channel_params_field. */
     uint64_t      field_mask;
-    /** To the worker that has the other end, which may be the own one. Outlives
-     *  the channel's operations. If not set, sends are put off until
+    /** Of the context's UCP worker, to the worker that has the other end, which
+     *  may be the own one; neither is checked. Outlives the channel's
+     *  operations. If not set, sends are put off until
      *  @ref ucp_st_channel_rebind. */
     ucp_ep_h      ep;
     /** Of the channel, the same at both ends; 0 if not set. */
@@ -345,8 +346,8 @@ ucs_status_t ucp_st_channel_query(ucp_st_channel_h channel,
  * call; their numbers are free again, so they are to be given once more
  * afterwards. The other end is told to put off its sends. What it has sent
  * before is received and kept. Both contexts must be progressed
- * (@ref ucp_st_channel_progress). Long sends end only once the other end
- * receives them.
+ * (@ref ucp_st_channel_progress), and their UCP workers. Long sends end only
+ * once the other end receives them.
  *
  * @param [in] channel The end.
  * @param [in] cb      Called with UCS_OK once nothing is under way, from
