@@ -3,6 +3,7 @@
  * timed. */
 #include "channel_bench.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,12 @@ typedef struct channel_card {
 
 void channel_must(channel_port_t *port, const char *what, ucs_status_t status)
 {
+    char text[160];
+
     if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-        trig_give_up(port->me, what, status);
+        snprintf(text, sizeof(text), "%s: %s:", what,
+                 ucs_status_string(status));
+        trig_give_up(port->me, text, status);
     }
 }
 

@@ -104,7 +104,10 @@ static int usage(FILE *file)
             "  --trials N       repetitions, ways taking turns (9)\n"
             "  --count N        round trips of a trial, small sizes (2000)\n"
             "  --json FILE      write the report to a file\n"
-            "  --help           print this and stop\n");
+            "  --help           print this and stop\n"
+            "\n"
+            "With UCX_TLS=posix,self set UCX_MM_ERROR_HANDLING=y, too, which "
+            "streams need.\n");
     return -1;
 }
 
