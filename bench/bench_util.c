@@ -188,7 +188,7 @@ static int bench_parse_option(const bench_option_t *option, const char *arg,
                               const char *text)
 {
     if (option == NULL) {
-        bench_error("unknown argument '%s'\n", arg);
+        bench_error("unknown argument '%s' (see --help)\n", arg);
         return -1;
     }
     if (text == NULL) {
