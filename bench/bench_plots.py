@@ -28,6 +28,7 @@ for what in ("latency", "window"):
     })
 STYLES.update({way: STYLES[f"window {way}"] for way in ("channel", "metadata")})
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
+CHANNEL_TITLES = {"card": "card (emulated)"}
 MUST = ("#009e73", "direct lane: at most")
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 WIDTH, HEIGHT = 11.0, 6.0
@@ -114,15 +115,21 @@ def draw_bounds(axes, sizes):
 
 
 def caption(content, names):
-    """The machine, its load and the settings."""
+    """The machine, its load, the settings and what the figures are."""
     lines = bench_results.head_text(content).strip().split("\n")
     for name in names:
         words = [f"{key}={value}" for key, value
                  in content["settings"][name].items()]
         lines.append(f"{name}: {' '.join(words)}")
-    lines.append("Medians of the rounds, with their range. A ratio is the "
-                 "largest of those to MPI in its three settings, of one round. "
-                 "Lane trig: speed of an emulation, not judged.")
+    text = "Medians of the rounds, with their range."
+    if not set(names) <= set(bench_results.CHANNEL_SETTINGS):
+        text += (" A ratio is the largest of those to MPI in its three "
+                 "settings, of one round. Lane trig: speed of an emulation, "
+                 "not judged.")
+    elif "card" in names:
+        text += (" The card is emulated: its speed says nothing of a real "
+                 "one.")
+    lines.append(text)
     return "\n".join(lines)
 
 
@@ -277,7 +284,8 @@ def draw_channel(matplotlib, content, what):
             draw_series(axes, name, values)
         set_sizes(axes, [value[0] for values in series.values()
                          for value in values])
-        axes.set_title(setting, fontsize=9, loc="left")
+        axes.set_title(CHANNEL_TITLES.get(setting, setting), fontsize=9,
+                       loc="left")
         axes.set_xlabel("size of a message", fontsize=9)
     scale(row[0], numbers(shown.values()))
     set_legend(figure, row[0])
