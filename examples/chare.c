@@ -273,7 +273,13 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &pe.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pe.size);
-    MUST((pe.size <= PES) ? UCS_OK : UCS_ERR_EXCEEDS_LIMIT);
+    if (pe.size > PES) {
+        if (pe.rank == 0) {
+            fprintf(stderr, "chare: %d processes, at most %d\n", pe.size, PES);
+        }
+        MPI_Finalize();
+        return EXIT_FAILURE;
+    }
     pe_open();
     for (int i = 0; i < (CHARES * ROWS + 2) * WIDTH; ++i) {
         pe.grid[i / WIDTH][i % WIDTH] = i * 17 % 101;
