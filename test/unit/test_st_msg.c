@@ -669,6 +669,7 @@ ST_CASE(far)
     st_far_start(&life.far, "talk");
     life_init(&life);
     talk(&life, 0);
+    CU_ASSERT_TRUE(st_far_meet(&life.far));
     st_far_end(&life.far);
     life_end(&life);
 }
@@ -737,6 +738,8 @@ static void run_process(void)
         st_pes_progress(&life.pes);
         (void)sched_yield();
     }
+    /* Messages that are sent may still be on their way, and end with it */
+    CU_ASSERT_TRUE(st_far_meet(&life.far));
     life_end(&life);
     free(buffer);
 }
