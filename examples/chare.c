@@ -22,7 +22,6 @@ enum { CHARES = 16, ROWS = 6, WIDTH = 64, STEPS = 64, MOVER = 5,
        MOVE_EVERY = 16, MOVES = (STEPS - 1) / MOVE_EVERY, PES = 4,
        ADDRESS = 4096, PACKED = 4096,
        LENGTH = WIDTH * sizeof(double) /* Of a row */ };
-
 #define MOVE_TAG   (15ull << 60) /* Of a type that channels do not use */
 #define MUST(call) must(call, #call)
 
@@ -53,8 +52,7 @@ static struct { /* This PE */
 static void must(ucs_status_t status, const char *what)
 {
     if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-        fprintf(stderr, "PE %d: %s: %s\n", pe.rank, what,
-                ucs_status_string(status));
+        fprintf(stderr, "%s: %s\n", what, ucs_status_string(status));
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
 }
@@ -260,7 +258,6 @@ static void pe_run(void)
             sched_yield();
         }
     }
-
     /* Others may need this PE's UCP until they have all messages */
     MPI_Ibarrier(MPI_COMM_WORLD, &met);
     for (int is_met = 0; !is_met; MPI_Test(&met, &is_met, MPI_STATUS_IGNORE)) {
@@ -274,11 +271,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &pe.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &pe.size);
     if (pe.size > PES) {
-        if (pe.rank == 0) {
-            fprintf(stderr, "chare: %d processes, at most %d\n", pe.size, PES);
-        }
-        MPI_Finalize();
-        return EXIT_FAILURE;
+        fprintf(stderr, "chare: at most %d processes\n", PES);
+        return MPI_Finalize(), EXIT_FAILURE;
     }
     pe_open();
     for (int i = 0; i < (CHARES * ROWS + 2) * WIDTH; ++i) {
