@@ -15,13 +15,7 @@ const char *const cost_lanes[COST_NUM_LANES] = {"trig", "host"};
 
 void cost_must(cost_rank_t *rank, const char *what, ucs_status_t status)
 {
-    char text[160];
-
-    if (status != UCS_OK) {
-        snprintf(text, sizeof(text), "%s: %s:", what,
-                 ucs_status_string(status));
-        trig_give_up(&rank->me, text, status);
-    }
+    trig_need(&rank->me, what, status);
 }
 
 static void cost_progress(cost_rank_t *rank)

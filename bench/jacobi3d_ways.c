@@ -46,8 +46,7 @@ static void way_channel_recv(j3_side_t *side)
         .arg    = side->block
     };
 
-    way_done(side->block,
-                     ucp_st_channel_recv(side->channel, &msg, NULL), 0);
+    way_done(side->block, ucp_st_channel_recv(side->channel, &msg, NULL), 0);
 }
 
 const j3_way_t j3_channel = {

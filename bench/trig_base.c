@@ -29,6 +29,17 @@ void trig_give_up(trig_rank_t *me, const char *what, int ret)
     exit(EXIT_FAILURE);
 }
 
+void trig_need(trig_rank_t *me, const char *what, ucs_status_t status)
+{
+    char text[160];
+
+    if (status != UCS_OK) {
+        snprintf(text, sizeof(text), "%s: %s:", what,
+                 ucs_status_string(status));
+        trig_give_up(me, text, status);
+    }
+}
+
 void trig_turn(trig_rank_t *me, unsigned *turns)
 {
     if (++*turns % 256 != 0) {

@@ -9,6 +9,8 @@
 #ifndef TRIG_BENCH_H_
 #define TRIG_BENCH_H_
 
+#include <ucs/type/status.h>
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +69,9 @@ void trig_idle(trig_rank_t *me, double seconds);
 /** Ends both processes after a message. */
 void trig_give_up(trig_rank_t *me, const char *what, int ret)
     __attribute__((noreturn));
+
+/** The same, with UCX's text, unless all is well. */
+void trig_need(trig_rank_t *me, const char *what, ucs_status_t status);
 
 /** One turn of a loop that polls: pauses, looks whether the other one has
  *  given up now and then, and yields where cores are short. */

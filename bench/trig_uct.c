@@ -75,13 +75,7 @@ struct trig_uct {
 static void trig_uct_must(trig_uct_t *uct, const char *what,
                           ucs_status_t status)
 {
-    char text[160];
-
-    if (status != UCS_OK) {
-        snprintf(text, sizeof(text), "%s: %s:", what,
-                 ucs_status_string(status));
-        trig_give_up(uct->me, text, status);
-    }
+    trig_need(uct->me, what, status);
 }
 
 /* Posts that are refused are made so often again */

@@ -37,9 +37,7 @@ typedef struct ucx_ucp_card {
 
 static void way_must(ucx_ucp_t *ucp, const char *what, ucs_status_t status)
 {
-    if (status != UCS_OK) {
-        trig_give_up(ucp->me, what, status);
-    }
+    trig_need(ucp->me, what, status);
 }
 
 static void way_turn(ucx_ucp_t *ucp, unsigned *turns)
