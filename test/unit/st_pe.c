@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 
 void st_pe_open(ucp_side_t *side)
@@ -106,6 +107,24 @@ void st_pes_cleanup(st_pes_t *pes)
     }
 }
 
+void st_pes_init_far(st_pes_t *pes, const st_far_t *far)
+{
+    uint8_t theirs[ST_FAR_ADDRESS];
+    const ucp_worker_attr_t *attr = &pes->pe[0].side.attr;
+
+    st_pes_init(pes, 1, NULL);
+    CU_ASSERT_EQUAL_FATAL(send(far->fd, attr->address, attr->address_length, 0),
+                          (ssize_t)attr->address_length);
+    CU_ASSERT_FATAL(recv(far->fd, theirs, sizeof(theirs), 0) > 0);
+    pes->pe[0].eps[1] = st_pe_connect(pes->pe[0].worker, theirs);
+}
+
+void st_pes_cleanup_far(st_pes_t *pes)
+{
+    ucp_side_close_ep(&pes->pe[0].side, pes->pe[0].eps[1]);
+    st_pes_cleanup(pes);
+}
+
 void st_pes_progress(st_pes_t *pes)
 {
     unsigned i;
@@ -152,4 +171,41 @@ ucp_st_channel_h st_pes_channel(st_pes_t *pes, unsigned at, unsigned other,
     CU_ASSERT_EQUAL_FATAL(ucp_st_channel_create(pes->pe[at].ctx, &params,
                                                 &channel), UCS_OK);
     return channel;
+}
+
+void *st_pe_pack(ucp_st_channel_h end, size_t *length_p)
+{
+    void *bytes;
+
+    *length_p = 0;
+    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, NULL, length_p), UCS_OK);
+    bytes = malloc(*length_p);
+    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, bytes, length_p), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
+    return bytes;
+}
+
+ucp_st_channel_h st_pes_unpack(st_pes_t *pes, unsigned at, unsigned other,
+                               const void *bytes, size_t length)
+{
+    const ucp_st_channel_params_t params = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
+        .ep         = pes->pe[at].eps[other]
+    };
+    ucp_st_channel_h end = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_unpack(pes->pe[at].ctx, &params, bytes,
+                                                length, &end), UCS_OK);
+    return end;
+}
+
+void st_pes_rebind(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
+                   unsigned other)
+{
+    const ucp_st_channel_params_t params = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
+        .ep         = pes->pe[at].eps[other]
+    };
+
+    CU_ASSERT_EQUAL(ucp_st_channel_rebind(end, &params), UCS_OK);
 }

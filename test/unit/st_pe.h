@@ -6,6 +6,7 @@
 #ifndef ST_PE_H_
 #define ST_PE_H_
 
+#include "st_far.h"
 #include "ucp_side.h"
 
 #include <ucp_st_channel.h>
@@ -37,6 +38,11 @@ ucp_ep_h st_pe_connect(ucp_worker_h worker, const void *address);
 void st_pes_init(st_pes_t *pes, unsigned num,
                  const ucp_st_tag_layout_t *layout);
 
+/** One PE, and endpoints as if another process of this program, which calls
+ *  this as well, were PE 1. Asserts. */
+void st_pes_init_far(st_pes_t *pes, const st_far_t *far);
+void st_pes_cleanup_far(st_pes_t *pes);
+
 /** All channels are destroyed. Asserts that the contexts that are there can be,
  *  too. */
 void st_pes_cleanup(st_pes_t *pes);
@@ -62,5 +68,17 @@ ucs_status_t await(st_pes_t *pes, ucs_status_t status, said_t *said);
  *  Asserts. */
 ucp_st_channel_h st_pes_channel(st_pes_t *pes, unsigned at, unsigned other,
                                 uint64_t id, unsigned end);
+
+/** Pack an end that is quiet, and destroy it: its bytes, the caller's. Asserts.
+ */
+void *st_pe_pack(ucp_st_channel_h end, size_t *length_p);
+
+/** Make one of these on PE `at`, whose other end is on PE `other`. Asserts. */
+ucp_st_channel_h st_pes_unpack(st_pes_t *pes, unsigned at, unsigned other,
+                               const void *bytes, size_t length);
+
+/** Tell an end on PE `at` that its other end is on PE `other` now. Asserts. */
+void st_pes_rebind(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
+                   unsigned other);
 
 #endif

@@ -14,44 +14,16 @@
 #define MANY  600
 
 
-static void wait_for(st_pes_t *pes, const said_t *said)
-{
-    while (said->calls == 0) {
-        st_pes_progress(pes);
-    }
-}
-
 /* Moves an end that is quiet to another PE */
 static ucp_st_channel_h carry(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
                               unsigned other)
 {
-    const ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = pes->pe[at].eps[other]
-    };
-    size_t length       = 0;
-    ucp_st_channel_h to = NULL;
-    void *bytes;
+    size_t length;
+    void *bytes = st_pe_pack(end, &length);
 
-    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, NULL, &length), UCS_OK);
-    bytes = malloc(length);
-    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, bytes, &length), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_unpack(pes->pe[at].ctx, &params, bytes,
-                                                length, &to), UCS_OK);
+    end = st_pes_unpack(pes, at, other, bytes, length);
     free(bytes);
-    return to;
-}
-
-static void told(st_pes_t *pes, ucp_st_channel_h end, unsigned at,
-                 unsigned other)
-{
-    const ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = pes->pe[at].eps[other]
-    };
-
-    CU_ASSERT_EQUAL(ucp_st_channel_rebind(end, &params), UCS_OK);
+    return end;
 }
 
 /* An end is moved that has received `before` messages, and not `count` more, of
@@ -93,13 +65,12 @@ static void move_with(unsigned before, unsigned count)
     }
     CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[0], hear, &quiet),
                     UCS_INPROGRESS);
-    wait_for(&pes, &quiet);
-    CU_ASSERT_EQUAL(quiet.status, UCS_OK);
+    CU_ASSERT_EQUAL(await(&pes, UCS_INPROGRESS, &quiet), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.num_kept, count);
     CU_ASSERT_EQUAL(attr.received, before % 256);
     end[0] = carry(&pes, end[0], 2, 1);
-    told(&pes, end[1], 1, 2);
+    st_pes_rebind(&pes, end[1], 1, 2);
     for (i = before; i < before + attr.num_kept; ++i) {
         CU_ASSERT_EQUAL(
                 ucp_st_channel_recv(end[0], ST_PE_MSG(&got, 8, NULL, NULL),
@@ -137,13 +108,11 @@ static void run_stop_fails(st_pes_t *pes, ucp_st_channel_h end[2])
         CU_ASSERT_EQUAL(ucp_st_channel_query(end[0], &attr), UCS_OK);
     } while (!attr.is_put_off);
     CU_ASSERT_EQUAL(quiet[0].calls, 0);
-    wait_for(pes, &quiet[0]);
-    CU_ASSERT_NOT_EQUAL(quiet[0].status, UCS_OK);
+    CU_ASSERT_NOT_EQUAL(await(pes, UCS_INPROGRESS, &quiet[0]), UCS_OK);
     pes->pe[0].eps[1] = st_pe_connect(pes->pe[0].worker,
                                       pes->pe[1].side.attr.address);
-    told(pes, end[0], 0, 1);
-    wait_for(pes, &quiet[1]);
-    CU_ASSERT_EQUAL(quiet[1].status, UCS_OK);
+    st_pes_rebind(pes, end[0], 0, 1);
+    CU_ASSERT_EQUAL(await(pes, UCS_INPROGRESS, &quiet[1]), UCS_OK);
 }
 
 ST_CASE(stop_fails)

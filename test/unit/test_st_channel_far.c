@@ -30,24 +30,15 @@ typedef struct {
 
 static void life_init(life_t *life, unsigned side)
 {
-    uint8_t theirs[ST_FAR_ADDRESS];
-    const ucp_worker_attr_t *attr = &life->pes.pe[0].side.attr;
-
     life->side = side;
-    st_pes_init(&life->pes, 1, NULL);
-    CU_ASSERT_EQUAL_FATAL(send(life->far.fd, attr->address,
-                               attr->address_length, 0),
-                          (ssize_t)attr->address_length);
-    CU_ASSERT_FATAL(recv(life->far.fd, theirs, sizeof(theirs), 0) > 0);
-    life->pes.pe[0].eps[1] = st_pe_connect(life->pes.pe[0].worker, theirs);
-    life->end              = st_pes_channel(&life->pes, 0, 1, ID, side);
+    st_pes_init_far(&life->pes, &life->far);
+    life->end = st_pes_channel(&life->pes, 0, 1, ID, side);
 }
 
 static void life_cleanup(life_t *life)
 {
     (void)ucp_st_channel_destroy(life->end);
-    ucp_side_close_ep(&life->pes.pe[0].side, life->pes.pe[0].eps[1]);
-    st_pes_cleanup(&life->pes);
+    st_pes_cleanup_far(&life->pes);
 }
 
 static size_t length_of(unsigned number)
@@ -115,17 +106,13 @@ ST_CASE(far)
 /* Sends an end to the other process, with messages that it has kept */
 static void leave(life_t *life, ucp_st_channel_h end)
 {
-    size_t length = 0;
-    said_t said   = {0};
-    size_t offset, piece;
+    said_t said = {0};
+    size_t length, offset, piece;
     uint8_t *bytes;
 
     CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end, hear, &said), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(await(&life->pes, UCS_INPROGRESS, &said), UCS_OK);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_pack(end, NULL, &length), UCS_OK);
-    bytes = malloc(length);
-    CU_ASSERT_EQUAL(ucp_st_channel_pack(end, bytes, &length), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
+    bytes = st_pe_pack(end, &length);
     CU_ASSERT_EQUAL(send(life->far.fd, &length, sizeof(length), 0),
                     (ssize_t)sizeof(length));
     for (offset = 0; offset < length; offset += piece) {
@@ -139,12 +126,8 @@ static void leave(life_t *life, ucp_st_channel_h end)
 /* Takes an end that the other process sends; its other end is on PE `other` */
 static ucp_st_channel_h arrive(life_t *life, unsigned other)
 {
-    const ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = life->pes.pe[0].eps[other]
-    };
-    ucp_st_channel_h end = NULL;
-    size_t offset        = 0;
+    size_t offset = 0;
+    ucp_st_channel_h end;
     size_t length;
     uint8_t *bytes;
     ssize_t got;
@@ -160,20 +143,9 @@ static ucp_st_channel_h arrive(life_t *life, unsigned other)
         CU_ASSERT_FATAL(got > 0);
         offset += (size_t)got;
     }
-    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_unpack(life->pes.pe[0].ctx, &params,
-                                                bytes, length, &end), UCS_OK);
+    end = st_pes_unpack(&life->pes, 0, other, bytes, length);
     free(bytes);
     return end;
-}
-
-static void rebind(life_t *life, ucp_st_channel_h end, unsigned other)
-{
-    const ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = life->pes.pe[0].eps[other]
-    };
-
-    CU_ASSERT_EQUAL(ucp_st_channel_rebind(end, &params), UCS_OK);
 }
 
 /* The end that stays sends some messages, of which the other process receives
@@ -194,7 +166,7 @@ static void stay(life_t *life)
                 ST_PE_MSG(buffer[i], length_of(i), hear, &said[i]));
     }
     end = arrive(life, 0);
-    rebind(life, life->end, 0);
+    st_pes_rebind(&life->pes, life->end, 0, 0);
     for (i = AHEAD / 2; i < AHEAD; ++i) {
         recv_one(life, end, 0, i);
     }
@@ -203,7 +175,7 @@ static void stay(life_t *life)
         free(buffer[i]);
     }
     leave(life, end);
-    rebind(life, life->end, 1);
+    st_pes_rebind(&life->pes, life->end, 0, 1);
     talk(life, AHEAD);
 }
 

@@ -194,12 +194,7 @@ static int object_leave(object_t *object)
 
 static void object_told(object_t *object, unsigned at)
 {
-    const ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = object->pes->pe[object->at].eps[at]
-    };
-
-    CU_ASSERT_EQUAL(ucp_st_channel_rebind(object->end, &params), UCS_OK);
+    st_pes_rebind(object->pes, object->end, object->at, at);
     object->told = at;
     ++object->known;
 }
@@ -207,20 +202,10 @@ static void object_told(object_t *object, unsigned at)
 /* It is quiet: packs it, and makes it on another PE, or on the same one */
 static void object_arrive(object_t *object, unsigned at)
 {
-    size_t length = 0;
-    void *bytes;
-    ucp_st_channel_params_t params = {
-        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_EP,
-        .ep         = object->pes->pe[at].eps[object->told]
-    };
+    size_t length;
+    void *bytes = st_pe_pack(object->end, &length);
 
-    CU_ASSERT_EQUAL(ucp_st_channel_pack(object->end, NULL, &length), UCS_OK);
-    bytes = malloc(length);
-    CU_ASSERT_EQUAL(ucp_st_channel_pack(object->end, bytes, &length), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_destroy(object->end), UCS_OK);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_unpack(object->pes->pe[at].ctx,
-                                                &params, bytes, length,
-                                                &object->end), UCS_OK);
+    object->end = st_pes_unpack(object->pes, at, object->told, bytes, length);
     free(bytes);
     object->at        = at;
     object->is_quiet  = 0;

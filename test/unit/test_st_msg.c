@@ -576,23 +576,14 @@ typedef struct {
 
 static void life_init(life_t *life)
 {
-    uint8_t                  theirs[ST_FAR_ADDRESS];
-    const ucp_worker_attr_t *attr = &life->pes.pe[0].side.attr;
-
-    st_pes_init(&life->pes, 1, NULL);
-    CU_ASSERT_EQUAL_FATAL(
-            send(life->far.fd, attr->address, attr->address_length, 0),
-            (ssize_t)attr->address_length);
-    CU_ASSERT_FATAL(recv(life->far.fd, theirs, sizeof(theirs), 0) > 0);
-    life->pes.pe[0].eps[1] = st_pe_connect(life->pes.pe[0].worker, theirs);
-    life->inbox            = inbox_new(&life->pes);
+    st_pes_init_far(&life->pes, &life->far);
+    life->inbox = inbox_new(&life->pes);
     inbox_set(life->inbox);
 }
 
 static void life_end(life_t *life)
 {
-    ucp_side_close_ep(&life->pes.pe[0].side, life->pes.pe[0].eps[1]);
-    st_pes_cleanup(&life->pes);
+    st_pes_cleanup_far(&life->pes);
     free(life->inbox);
 }
 
