@@ -114,7 +114,7 @@ static const char *st_progress_why_not(const st_progress_case_t *pcase,
     }
     if (params->as_threads && (pcase->flags & ST_PROGRESS_FUNCS) &&
         (st_any_type() != UCS_GSTREAM_TYPE_HOST)) {
-        return "on GPUs functions of a process run one after the other";
+        return "on GPUs functions of a process may run one after the other";
     }
     if ((params->count != 2) && (pcase->flags & ST_PROGRESS_PAIR)) {
         return "it is a program of 2 ranks";

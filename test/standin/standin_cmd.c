@@ -307,8 +307,7 @@ static void standin_run_kernel(standin_cmd_t *cmd)
     standin_mem_kernel_end();
 }
 
-/* One after the other in a process, as with CUDA's driver; the runtimes say
- * that they may do so */
+/* One after the other in a process, as CUDA's driver may run them */
 static void standin_run_host(standin_cmd_t *cmd)
 {
     static int is_busy;
