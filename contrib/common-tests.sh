@@ -26,8 +26,12 @@ taken=0
 
 # Integration tests that make their streams as ST_TEST_STREAM says
 # shellcheck disable=SC2034 # used by the scripts
-stream_tests=(mpix_match.4 mpix_types.2 mpix_batch.2 mpix_batch.4 mpix_halo.4
-              mpix_coll.3 mpix_coll_use.2 mpix_host.2 mpix_refuse.2 mpix_p5.4
+stream_tests=(mpix_match.4 mpix_match.mpi mpix_types.2 mpix_batch.2
+              mpix_batch.4 mpix_halo.4 mpix_coll.3 mpix_coll_use.2 mpix_host.2
+              mpix_refuse.2 mpix_once.own mpix_lock.2 mpix_comms.ucx
+              mpix_comms.mpi mpix_spawn.ucx mpix_spawn.mpi mpix_leave.3
+              mpix_finalize.before mpix_finalize.pending mpix_finalize.chain
+              mpix_death.kill mpix_matrix.3 mpix_p1.2 mpix_p2.2 mpix_p5.4
               mpix_p7.2 bench.stream.2 bench.stream_faces.2 bench.stream_wrt
               bench.stream_memory.2 bench.stream_memory_faces.2
               bench.stream_mixed bench.stream_hpe.2 bench.stream_hpe_faces.2

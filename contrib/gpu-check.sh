@@ -409,7 +409,7 @@ run_mpi()
         while read -r name size; do
             [ "$size" != all ] || size=$places
             # Scripts of these are not in the pack
-            [[ ! $name =~ ^(bench.stream_(wrt|mixed)|perftest_st.stream)$ ]] ||
+            [[ ! $name =~ ^(bench.stream_(wrt|mixed)|perftest_st|mpix_death) ]] ||
                 continue
             check_mpi "$size" "$1-$lane/$name" \
                 "$ST_TOP/test/integration/run.sh" --build "$build" "$name"

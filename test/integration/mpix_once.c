@@ -351,7 +351,8 @@ static int make_spaced(void)
 }
 
 /* Starts a collective ahead until its own stream has no room, which has more to
- * do than the application's. The request can only be freed then. */
+ * do than the application's if that is the host's, too. The request can only be
+ * freed then. */
 static void start_until_full(void)
 {
     int go = 0, rc;
@@ -391,7 +392,9 @@ static void test_full(void)
 {
     if (CAN_FAIL) {
         start_on_full();
-        start_until_full();
+        if (mpix_test.queue_type == MPIX_QUEUE_HOST) {
+            start_until_full();
+        }
     }
 }
 
