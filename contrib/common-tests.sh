@@ -5,7 +5,7 @@
 
 # So many at a time, and the names of those that are asked for, as bash patterns:
 # the options of the scripts
-places=$(($(nproc) + 1))
+places=$(($(nproc) * 2))
 patterns=()
 # Seconds after which a test is ended: it hangs. A case of a unit test and an
 # integration test have less, and say which they are.

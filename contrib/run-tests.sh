@@ -25,7 +25,7 @@ that has the provider cxi, contrib/run-on-cxi.sh --quick is one of the tests.
 
     --no-deps  install and download nothing
     --quick    leave out the sanitizer builds and "make distcheck"
-    --jobs N   so many at a time (default: one a processor, and one more)
+    --jobs N   so many at a time (default: two a processor, as tests wait a lot)
     PATTERN    run only the tests whose names match one of these (bash patterns)
 
 The status is 0 if nothing failed.
@@ -428,15 +428,15 @@ if set_up; then
     st_say "Programs of the tests"
     build_tests unit && has_unit=yes
     build_tests integration && has_integration=yes
-    st_say "Unit tests"
-    if [ $has_unit = yes ]; then
-        unit_tests "$ST_BUILD" unit
-        unit_tests_elsewhere
-    fi
     if [ $quick = no ]; then
         st_say "Builds with AddressSanitizer and UBSan, with ThreadSanitizer"
         sanitizer_begin address,undefined asan
         sanitizer_begin thread tsan
+    fi
+    st_say "Unit tests"
+    if [ $has_unit = yes ]; then
+        unit_tests "$ST_BUILD" unit
+        unit_tests_elsewhere
     fi
     st_say "Integration tests"
     [ $has_integration = no ] || integration_tests
