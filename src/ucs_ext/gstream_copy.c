@@ -132,6 +132,31 @@ static const void *gstream_copy_src(const ucs_gstream_cmd_t *cmd)
                                                  cmd->u.copy2d.src;
 }
 
+/* Whether a runtime copies memory without waiting: it allocated it, or it was
+ * registered with it. Another one that knows it is no help. */
+static int gstream_copy_is_known(const gstream_gpu_t *gpu, const void *address)
+{
+    int type = 0;
+    uint64_t device;
+
+    if (gstream_memory_map(gpu, address, &device) == UCS_OK) {
+        return 1;
+    }
+    if (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE,
+                           (uintptr_t)address) == GSTREAM_GPU_OK) {
+        return 1;
+    }
+    gstream_gpu_forget(gpu);
+    return 0;
+}
+
+int ucs_gstream_copy_is_pageable(ucs_gstream_type_t type, const void *address)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+
+    return (gpu == NULL) || !gstream_copy_is_known(gpu, address);
+}
+
 ucs_status_t gstream_gpu_check_copy(const gstream_gpu_t *gpu,
                                     const ucs_gstream_cmd_t *cmd,
                                     int *is_host_p)
@@ -140,22 +165,21 @@ ucs_status_t gstream_gpu_check_copy(const gstream_gpu_t *gpu,
     const void *pageable = NULL;
     int is_host          = 1;
     ucs_gstream_memory_attr_t attr;
-    uint64_t address;
     unsigned i;
 
     for (i = 0; i < ucs_static_array_size(places); ++i) {
         (void)ucs_gstream_memory_query(places[i], &attr);
         is_host &= (attr.type == UCS_GSTREAM_TYPE_HOST);
-        if (!attr.is_pinned &&
-            (gstream_memory_map(gpu, places[i], &address) != UCS_OK)) {
+        if ((attr.type != gpu->type) &&
+            !gstream_copy_is_known(gpu, places[i])) {
             pageable = places[i];
         }
     }
     *is_host_p = is_host;
     if (!is_host && (pageable != NULL)) {
-        ucs_error("%s: a copy between the device and memory %p of the host, "
-                  "which is not registered, would block the caller", gpu->name,
-                  pageable);
+        ucs_error("%s: a copy between the device and memory %p, which is not "
+                  "registered with this runtime, would block the caller",
+                  gpu->name, pageable);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;

@@ -40,6 +40,20 @@ typedef struct ucs_gstream_copy {
 
 
 /**
+ * Tell whether a runtime's copies from or to memory wait, as it does not know
+ * it. That another runtime does changes nothing.
+ *
+ * @param [in] type    The runtime, not the host.
+ * @param [in] address An address there.
+ *
+ * @return Non-zero if they wait.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+int ucs_gstream_copy_is_pageable(ucs_gstream_type_t type, const void *address);
+
+
+/**
  * Begin a copy. Where too many are under way it begins when the caller looks
  * later.
  *

@@ -242,14 +242,6 @@ int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
     return !ucs_list_is_empty(opening);
 }
 
-static int ucp_st_direct_gpu_is_pageable(const void *address)
-{
-    ucs_gstream_memory_attr_t attr;
-
-    return (ucs_gstream_memory_query(address, &attr) == UCS_OK) &&
-           !attr.is_pinned;
-}
-
 ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_blob_t *blob,
                                     const ucp_st_direct_gpu_t *other)
@@ -282,9 +274,11 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
         return status;
     }
     direct->is_pageable =
-            ucp_st_direct_gpu_is_pageable(direct->buffer) ||
+            ucs_gstream_copy_is_pageable(direct->copier.type,
+                                         direct->buffer) ||
             ((other->key.type == UCS_GSTREAM_TYPE_HOST) &&
-             ucp_st_direct_gpu_is_pageable(direct->other_buffer));
+             ucs_gstream_copy_is_pageable(direct->copier.type,
+                                          direct->other_buffer));
     return UCS_OK;
 }
 
