@@ -25,6 +25,7 @@
 #include <ucs/sys/compiler_def.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,6 +203,22 @@ int gstream_gpu_copy(const gstream_gpu_t *gpu, void *native,
     return gpu->ops->copy(gpu, native, cmd);
 }
 
+ucs_status_t gstream_gpu_copy_status(const gstream_gpu_t *gpu, int result,
+                                     const ucs_gstream_cmd_t *cmd)
+{
+    int is_rows = (cmd->type == UCS_GSTREAM_CMD_COPY2D);
+    char what[128];
+
+    if (result == GSTREAM_GPU_OK) {
+        return UCS_OK;
+    }
+    snprintf(what, sizeof(what), "copy of %zu %s from %p to %p",
+             is_rows ? cmd->u.copy2d.rect->height : cmd->u.copy.length,
+             is_rows ? "rows" : "bytes", gstream_copy_src(cmd),
+             gstream_copy_dst(cmd));
+    return gstream_gpu_status(gpu, result, what);
+}
+
 void gstream_copy_rows(void *dst, const void *src,
                        const ucs_gstream_rect_t *rect)
 {
@@ -250,7 +267,7 @@ static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
         }
         gpu->ops->leave(gpu, &last);
     }
-    return gstream_gpu_status(gpu, result, "copy");
+    return gstream_gpu_copy_status(gpu, result, cmd);
 }
 
 /* Makes a copy that is not empty */
@@ -379,7 +396,7 @@ static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
         gpu->ops->leave(gpu, &last);
     }
     if (result != GSTREAM_GPU_OK) {
-        return gstream_gpu_status(gpu, result, "copy");
+        return gstream_gpu_copy_status(gpu, result, &cmd);
     }
     copy->number = __atomic_add_fetch(&stream->begun, 1, __ATOMIC_ACQ_REL);
     return UCS_INPROGRESS;

@@ -252,6 +252,10 @@ const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
 int gstream_gpu_copy(const gstream_gpu_t *gpu, void *native,
                      const ucs_gstream_cmd_t *cmd);
 
+/** As gstream_gpu_status(), of such a copy. */
+ucs_status_t gstream_gpu_copy_status(const gstream_gpu_t *gpu, int result,
+                                     const ucs_gstream_cmd_t *cmd);
+
 /** Whether a copy is between two places of the host's memory, so that a host
  *  function does it: the runtime would do it at once, or wait for the stream.
  *  Refused, with the reason logged, where it would block the caller for memory

@@ -15,6 +15,7 @@
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -396,6 +397,24 @@ static ucs_status_t gstream_gpu_refusal(gstream_gpu_stream_t *stream,
                    UCS_ERR_IO_ERROR;
 }
 
+/* Says what was not enqueued; as gstream_gpu_status() */
+static ucs_status_t gstream_gpu_step_status(const gstream_gpu_stream_t *stream,
+                                            const gstream_gpu_step_t *step,
+                                            const gstream_gpu_op_t *ops,
+                                            int result)
+{
+    char what[80] = "host function";
+
+    if (step->copy != NULL) {
+        return gstream_gpu_copy_status(stream->gpu, result, step->copy);
+    }
+    if (step->num_ops > 0) {
+        snprintf(what, sizeof(what), "%zu stores and waits, the first one of "
+                 "the device's word 0x%lx", step->num_ops, ops->address);
+    }
+    return gstream_gpu_status(stream->gpu, result, what);
+}
+
 /* Enqueues all steps. If a call of the runtime fails behind others the stream
  * has run, or will run, a part: it takes no more. */
 static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
@@ -418,7 +437,8 @@ static ucs_status_t gstream_gpu_run_steps(gstream_gpu_stream_t *stream,
     if (result == GSTREAM_GPU_OK) {
         return UCS_OK;
     }
-    status         = gstream_gpu_status(stream->gpu, result, "enqueue");
+    status         = gstream_gpu_step_status(stream, &stream->steps[i], ops,
+                                             result);
     stream->failed = (num_calls > 0);
     for (; i < num_steps; ++i) {
         free(stream->steps[i].func);
