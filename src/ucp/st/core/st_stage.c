@@ -62,18 +62,20 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
     ucs_gstream_memory_attr_t memory;
 
-    if (!(ucp_st_stage_is_used(op) || op->early) ||
-        !ucp_st_stage_is_device(&op->memory)) {
+    if ((op->lane == NULL) || !ucp_st_stage_is_device(&op->memory)) {
         return UCS_OK;
     }
+    /* Whoever moves it: a runtime would take it for the host's, and a card
+     * would send what its region still holds */
     (void)ucs_gstream_memory_query(op->buffer, &memory);
-    if (memory.type != op->memory.type) { /* it would be taken for the host's */
+    if (memory.type != op->memory.type) {
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
                   "is none any more", op, op->buffer,
                   ucs_gstream_type_name(op->memory.type));
         return UCS_ERR_INVALID_PARAM;
     }
-    if (ucp_st_stage_is_func(queue) || (type == memory.type)) {
+    if (!(ucp_st_stage_is_used(op) || op->early) ||
+        ucp_st_stage_is_func(queue) || (type == memory.type)) {
         return UCS_OK;
     }
     ucs_error("start of operation %p: its buffer lies in memory of %s, which "
