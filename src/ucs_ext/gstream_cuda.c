@@ -144,6 +144,9 @@ static int gstream_cuda_is_stream(const gstream_gpu_t *gpu, void *handle)
            (errno != EFAULT);
 }
 
+/* A thread without a context, which has made no call of cuda*(), has that of
+ * device 0, as with those; without one the driver may tell nothing of a stream
+ */
 static int gstream_cuda_find_place(const gstream_gpu_t *gpu, void *native,
                                    gstream_gpu_place_t *place)
 {
@@ -154,16 +157,20 @@ static int gstream_cuda_find_place(const gstream_gpu_t *gpu, void *native,
     if (!gstream_cuda_is_stream(gpu, native)) {
         return GSTREAM_CUDA_INVALID_HANDLE;
     }
-    if ((uintptr_t)native <= GSTREAM_GPU_LAST_DEFAULT) {
-        result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
-                                   GSTREAM_CUDA_GET_CURRENT)(&place->context);
-        if ((result == GSTREAM_GPU_OK) && (place->context == NULL)) {
-            return gstream_cuda_retain(gpu, 0, place); /* as cuda*() do */
+    result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
+                               GSTREAM_CUDA_GET_CURRENT)(&place->context);
+    if ((result == GSTREAM_GPU_OK) && (place->context == NULL)) {
+        result = gstream_cuda_retain(gpu, 0, place);
+    }
+    if ((result == GSTREAM_GPU_OK) &&
+        ((uintptr_t)native > GSTREAM_GPU_LAST_DEFAULT)) {
+        result = gstream_cuda_enter(gpu, place, &last);
+        if (result == GSTREAM_GPU_OK) {
+            result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_context_func_t,
+                                       GSTREAM_CUDA_STREAM_CONTEXT)(
+                    native, &place->context);
+            gstream_cuda_leave(gpu, &last);
         }
-    } else {
-        result = GSTREAM_CUDA_CALL(gpu, gstream_cuda_context_func_t,
-                                   GSTREAM_CUDA_STREAM_CONTEXT)(
-                native, &place->context);
     }
     if (result == GSTREAM_GPU_OK) {
         result = gstream_cuda_enter(gpu, place, &last);
