@@ -130,6 +130,15 @@ ucs_status_t ucs_gstream_create(const ucs_gstream_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
+    /* A runtime may look into what it is given */
+    if ((params->field_mask & UCS_GSTREAM_PARAM_FIELD_NATIVE) &&
+        ucs_gstream_is_valid(params->native)) {
+        ucs_error("cannot create a stream of %s on %p: that is a stream of "
+                  "this library", ucs_gstream_type_name(type),
+                  params->native);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
     status = ucs_gstream_query_type(type, &attr);
     if (status != UCS_OK) {
         ucs_error("cannot create a stream: %s", attr.reason);
