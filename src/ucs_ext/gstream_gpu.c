@@ -57,6 +57,11 @@ ucs_status_t gstream_gpu_enter(gstream_gpu_stream_t *stream,
 {
     const gstream_gpu_t *gpu = stream->gpu;
 
+    if (gpu->is_forked) {
+        ucs_error("%s stream %p: it is of the process that was forked",
+                  gpu->name, (void*)stream);
+        return UCS_ERR_IO_ERROR;
+    }
     return (gstream_gpu_status(gpu,
                                gpu->ops->enter(gpu, &stream->place, last),
                                "the stream's context or device is gone") ==
@@ -140,7 +145,7 @@ static void gstream_gpu_end_native(gstream_gpu_stream_t *stream)
     const gstream_gpu_t *gpu = stream->gpu;
     gstream_gpu_place_t last;
 
-    if (stream->is_own &&
+    if (stream->is_own && !gpu->is_forked &&
         (gpu->ops->enter(gpu, &stream->place, &last) == GSTREAM_GPU_OK)) {
         (void)gpu->calls.destroy(stream->native);
         gpu->ops->leave(gpu, &last);

@@ -223,6 +223,8 @@ struct gstream_gpu {
     char                     reason[UCS_GSTREAM_TEXT_MAX]; /* why it cannot be
                                 used; empty if it can */
     int                      is_open;   /* atomic: `calls` is complete */
+    int                      is_forked; /* in a child of the process that has
+                                           opened it: nothing is called */
     int                      is_useless;/* it is there, and finds no device; as
                                            the next one under the lock */
     uint64_t                 loads;     /* libraries that had been loaded when

@@ -366,13 +366,13 @@ static ucs_gstream_ipc_h *gstream_ipc_find_unused(void)
 }
 
 /* Closes one that is out of the list. Where the device is lost the memory is
- * gone with it. */
+ * gone with it; a child that was forked has none. */
 static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
 {
     const gstream_gpu_t *gpu = gstream_gpu_open(ipc->type, 1);
     gstream_gpu_place_t last;
 
-    if ((ipc->status == UCS_OK) &&
+    if ((ipc->status == UCS_OK) && (gpu != NULL) &&
         (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
         (void)gpu->calls.ipc.close(ipc->address);
         gpu->ops->leave(gpu, &last);

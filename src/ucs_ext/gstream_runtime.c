@@ -132,6 +132,24 @@ static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
     return 1;
 }
 
+/* In a child that was forked, which has no thread of a runtime, and perhaps
+ * locks of theirs that nobody unlocks. Nobody else is there. */
+static void gstream_gpu_forked(void)
+{
+    gstream_gpu_t *runtimes[] = {&gstream_cuda, &gstream_hip};
+    unsigned i;
+
+    pthread_mutex_init(&gstream_gpu_lock, NULL);
+    for (i = 0; i < ucs_static_array_size(runtimes); ++i) {
+        if (runtimes[i]->is_open) {
+            snprintf(runtimes[i]->reason, sizeof(runtimes[i]->reason),
+                     "%s was in use when this process was forked: have the "
+                     "child execute a program", runtimes[i]->name);
+            runtimes[i]->is_forked = 1;
+        }
+    }
+}
+
 /* Whether a runtime may be there that was not there before */
 static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
 {
@@ -149,6 +167,8 @@ static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
 
 static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
 {
+    static int has_fork;
+
     if (gpu->is_open) {
         return 1;
     }
@@ -159,6 +179,9 @@ static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
     if (!gstream_gpu_open_devices(gpu)) {
         gpu->is_useless = 1; /* It finds none later either */
         return 0;
+    }
+    if (!has_fork) {
+        has_fork = (pthread_atfork(NULL, NULL, gstream_gpu_forked) == 0);
     }
     gpu->reason[0] = '\0';
     __atomic_store_n(&gpu->is_open, 1, __ATOMIC_RELEASE);
@@ -175,7 +198,7 @@ const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded)
         is_open = gstream_gpu_open_locked(gpu, is_loaded);
         pthread_mutex_unlock(&gstream_gpu_lock);
     }
-    return is_open ? gpu : NULL;
+    return (is_open && !gpu->is_forked) ? gpu : NULL;
 }
 
 ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
