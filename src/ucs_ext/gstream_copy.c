@@ -62,12 +62,12 @@ static int gstream_copy_make(const gstream_gpu_t *gpu, int device,
 
     result = gpu->ops->make_home(gpu, &place, &stream->place);
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->ops->enter(gpu, &stream->place, &last);
+        result = gstream_gpu_begin(gpu, &stream->place, &last);
     }
     if (result == GSTREAM_GPU_OK) {
         (void)gpu->calls.get_range(&least, &greatest);
         result = gpu->calls.create(&native, GSTREAM_GPU_NON_BLOCKING, greatest);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     __atomic_store_n(&stream->native, native, __ATOMIC_RELEASE);
     return result;
@@ -259,13 +259,13 @@ static ucs_status_t gstream_copy_run(const ucs_gstream_memory_attr_t *attr,
     if (status != UCS_OK) {
         return status;
     }
-    result = gpu->ops->enter(gpu, &stream->place, &last);
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gstream_gpu_copy(gpu, stream->native, cmd);
         if (result == GSTREAM_GPU_OK) {
             result = gpu->calls.synchronize(stream->native);
         }
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     return gstream_gpu_copy_status(gpu, result, cmd);
 }
@@ -390,10 +390,10 @@ static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
         GSTREAM_COPY_MAX) {
         return UCS_INPROGRESS;
     }
-    result = gpu->ops->enter(gpu, &stream->place, &last);
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gstream_gpu_copy(gpu, stream->native, &cmd);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     if (result != GSTREAM_GPU_OK) {
         return gstream_gpu_copy_status(gpu, result, &cmd);
@@ -414,10 +414,10 @@ static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
     if (__atomic_load_n(&stream->done, __ATOMIC_ACQUIRE) >= number) {
         return UCS_OK;
     }
-    result = gpu->ops->enter(gpu, &stream->place, &last);
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.query(stream->native);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     if (result == GSTREAM_GPU_NOT_READY) {
         return UCS_INPROGRESS;

@@ -354,6 +354,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(query, "cuStreamQuery"),
     GSTREAM_CUDA_NAME(synchronize, "cuStreamSynchronize"),
     GSTREAM_CUDA_NAME(is_capturing, "cuStreamIsCapturing"),
+    GSTREAM_CUDA_NAME_OR_NULL(exchange_mode,
+                              "cuThreadExchangeStreamCaptureMode"),
     GSTREAM_CUDA_NAME(memory_register, "cuMemHostRegister_v2"),
     GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),

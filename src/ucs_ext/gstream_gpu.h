@@ -58,6 +58,10 @@ enum {
 };
 
 
+/** How a thread lets captures forbid calls of its: not at all */
+#define GSTREAM_GPU_CAPTURE_RELAXED 2
+
+
 /** Handles of default streams are 0 to this one, of both runtimes. */
 #define GSTREAM_GPU_LAST_DEFAULT 2
 
@@ -112,6 +116,7 @@ typedef struct gstream_gpu_calls {
     int (*query)(void *stream);
     int (*synchronize)(void *stream);
     int (*is_capturing)(void *stream, int *status_p);
+    int (*exchange_mode)(int *mode_p); /* Or NULL: the thread's, for captures */
     int (*memory_register)(void *start, size_t length, unsigned flags);
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
@@ -142,6 +147,7 @@ typedef struct gstream_gpu gstream_gpu_t;
 typedef struct gstream_gpu_place {
     void *context; /* CUDA's */
     int  device;
+    int  mode;     /* the thread's before, for captures: gstream_gpu_begin() */
 } gstream_gpu_place_t;
 
 
@@ -248,6 +254,25 @@ void gstream_gpu_run_func(void *arg);
 /** Open a runtime, once: with `is_loaded` only if the process has loaded it.
  *  NULL if it cannot be used; `reason` says why, if the runtime is there. */
 const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
+
+/** Exchange the thread's mode for captures. */
+static inline void gstream_gpu_exchange(const gstream_gpu_t *gpu, int *mode_p)
+{
+    if (gpu->calls.exchange_mode != NULL) {
+        (void)gpu->calls.exchange_mode(mode_p);
+    }
+}
+
+/** Make a place the caller's current one for calls that no graph is to hold: of
+ *  memory, and of streams that are not captured. While another stream is, of
+ *  whichever thread, they fail and spoil that capture, unless the thread's mode
+ *  is GSTREAM_GPU_CAPTURE_RELAXED. A result of the runtime. */
+int gstream_gpu_begin(const gstream_gpu_t *gpu,
+                      const gstream_gpu_place_t *place,
+                      gstream_gpu_place_t *last);
+
+/** Undo that. */
+void gstream_gpu_end(const gstream_gpu_t *gpu, gstream_gpu_place_t *last);
 
 /** Enqueue a copy that is not empty: one row, whose pitch may be anything, as a
  *  plain copy. A result of the runtime. */

@@ -294,10 +294,10 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
         !is_given) {
         return;
     }
-    result = gpu->ops->enter(gpu, &stream->place, &last);
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gstream_ipc_get_handle(gpu, (uintptr_t)address, length, key);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     key->is_given = (result == GSTREAM_GPU_OK);
     if (!key->is_given) {
@@ -373,9 +373,9 @@ static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
     gstream_gpu_place_t last;
 
     if ((ipc->status == UCS_OK) && (gpu != NULL) &&
-        (gpu->ops->enter(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
+        (gstream_gpu_begin(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
         (void)gpu->calls.ipc.close(ipc->address);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     free(ipc);
 }
@@ -468,11 +468,11 @@ static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
     }
     memcpy(handle.bytes, ipc->handle, sizeof(handle.bytes));
     ipc->place = stream->place;
-    result     = gpu->ops->enter(gpu, &ipc->place, &last);
+    result     = gstream_gpu_begin(gpu, &ipc->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.ipc.open(&ipc->address, handle,
                                      GSTREAM_GPU_IPC_PEER);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     status = gstream_gpu_status(gpu, result, "memory of another process "
                                 "cannot be opened");

@@ -230,6 +230,25 @@ ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
     return UCS_ERR_UNSUPPORTED;
 }
 
+int gstream_gpu_begin(const gstream_gpu_t *gpu,
+                      const gstream_gpu_place_t *place,
+                      gstream_gpu_place_t *last)
+{
+    int result = gpu->ops->enter(gpu, place, last);
+
+    last->mode = GSTREAM_GPU_CAPTURE_RELAXED;
+    if (result == GSTREAM_GPU_OK) {
+        gstream_gpu_exchange(gpu, &last->mode);
+    }
+    return result;
+}
+
+void gstream_gpu_end(const gstream_gpu_t *gpu, gstream_gpu_place_t *last)
+{
+    gstream_gpu_exchange(gpu, &last->mode);
+    gpu->ops->leave(gpu, last);
+}
+
 int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
                          int is_io, uint64_t *device_p)
 {
@@ -238,7 +257,7 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
     gstream_gpu_place_t last;
     int result;
 
-    result = gpu->ops->enter(gpu, &gpu->home, &last);
+    result = gstream_gpu_begin(gpu, &gpu->home, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.memory_register(start, length, flags);
         if (result == GSTREAM_GPU_OK) {
@@ -247,7 +266,7 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
                 (void)gpu->calls.memory_unregister(start);
             }
         }
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
     if (result != GSTREAM_GPU_OK) {
         gstream_gpu_forget(gpu);
@@ -264,9 +283,9 @@ void gstream_gpu_unregister(ucs_gstream_type_t type, void *start)
     gstream_gpu_place_t last;
 
     /* Where the context is gone, so is what was registered */
-    if (gpu->ops->enter(gpu, &gpu->home, &last) == GSTREAM_GPU_OK) {
+    if (gstream_gpu_begin(gpu, &gpu->home, &last) == GSTREAM_GPU_OK) {
         (void)gpu->calls.memory_unregister(start);
-        gpu->ops->leave(gpu, &last);
+        gstream_gpu_end(gpu, &last);
     }
 }
 

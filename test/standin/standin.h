@@ -156,6 +156,8 @@ struct standin_stream {
     uint64_t         done;
     unsigned         blocked; /* Calls that wait for room */
     int              capture;
+    int              capture_mode;
+    uint64_t         capture_owner; /* Number of the thread that began it */
     size_t           nodes;   /* Commands captured */
 };
 
@@ -443,10 +445,16 @@ int standin_stream_sync(void *handle);
 int standin_stream_info(void *handle, standin_stream_info_t *info);
 int standin_ctx_sync(void);
 
+/* The first one in the mode that concerns nobody else */
 int standin_capture_begin(void *handle);
+int standin_capture_begin_in(void *handle, int mode);
+int standin_capture_exchange(int *mode);
 int standin_capture_end(void *handle, void **graph);
 
 /* The rest is called with the lock. */
+
+/* A call that captures may forbid: of this thread, or of another one */
+int standin_capture_check(void);
 
 /* Of a new context. */
 int standin_stream_legacy(standin_ctx_t *ctx);

@@ -89,6 +89,7 @@ STANDIN_API int cuStreamSynchronize(void *stream);
 STANDIN_API int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 STANDIN_API int cuStreamIsCapturing(void *stream, int *status);
 STANDIN_API int cuStreamBeginCapture_v2(void *stream, int mode);
+STANDIN_API int cuThreadExchangeStreamCaptureMode(int *mode);
 STANDIN_API int cuStreamEndCapture(void *stream, void **graph);
 STANDIN_API int cuGraphDestroy(void *graph);
 STANDIN_API int cuGraphGetNodes(void *graph, void **nodes, size_t *count);

@@ -292,6 +292,10 @@ int standin_mem_alloc(size_t size, int kind, unsigned flags, uint64_t *dev)
     if (err != STANDIN_OK) {
         return err;
     }
+    err = standin_capture_check();
+    if (err != STANDIN_OK) {
+        return standin_leave(err);
+    }
     if ((size == 0) || (size > SIZE_MAX / 4)) {
         return standin_leave((size == 0) ? STANDIN_ERR_INVALID :
                              STANDIN_ERR_NO_MEMORY);
@@ -395,6 +399,10 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
 
     if (err != STANDIN_OK) {
         return err;
+    }
+    err = standin_capture_check();
+    if (err != STANDIN_OK) {
+        return standin_leave(err);
     }
     standin_wait_held(STANDIN_HOLD_REGISTER);
     if ((host == NULL) || (size == 0) ||
@@ -632,6 +640,10 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
 
     if (err != STANDIN_OK) {
         return err;
+    }
+    err = standin_capture_check();
+    if (err != STANDIN_OK) {
+        return standin_leave(err);
     }
     standin_wait_held(STANDIN_HOLD_OPEN);
     if ((handle->magic != STANDIN_IPC_MAGIC) ||

@@ -27,6 +27,14 @@
 #define STANDIN_HANDLE_LEGACY ((void*)1)
 #define STANDIN_HANDLE_THREAD ((void*)2)
 
+/* Modes of captures and of threads: what is forbidden meanwhile to all threads,
+ * to the one that captures, to none; and by which captures */
+enum {
+    STANDIN_MODE_GLOBAL,
+    STANDIN_MODE_THREAD,
+    STANDIN_MODE_RELAXED
+};
+
 /* Calls behind a host function that a queue has room for; seen with CUDA 13.0
  * on an H200 */
 #define STANDIN_CHANGES 55
@@ -35,6 +43,7 @@
 static standin_stream_t *standin_streams;
 static uint64_t standin_threads;
 static __thread uint64_t standin_thread;
+static __thread int standin_mode; /* For captures */
 
 
 void standin_stream_put(standin_stream_t *stream)
@@ -161,17 +170,23 @@ int standin_stream_legacy(standin_ctx_t *ctx)
     return standin_stream_new(ctx, STANDIN_STREAM_LEGACY, 0, &ctx->legacy);
 }
 
-static int standin_stream_of_thread(standin_ctx_t *ctx,
-                                    standin_stream_t **stream_p)
+static uint64_t standin_thread_number(void)
 {
-    standin_stream_t *stream;
-
     if (standin_thread == 0) {
         standin_thread = ++standin_threads;
     }
+    return standin_thread;
+}
+
+static int standin_stream_of_thread(standin_ctx_t *ctx,
+                                    standin_stream_t **stream_p)
+{
+    uint64_t owner = standin_thread_number();
+    standin_stream_t *stream;
+
     for (stream = standin_streams; stream != NULL; stream = stream->next) {
         if ((stream->ctx == ctx) && (stream->kind == STANDIN_STREAM_THREAD) &&
-            (stream->owner == standin_thread)) {
+            (stream->owner == owner)) {
             *stream_p = stream;
             return STANDIN_OK;
         }
@@ -485,11 +500,11 @@ int standin_wait(standin_stream_t *stream, uint64_t seq)
     return standin_devices[device].error;
 }
 
-/* A call that a stream under capture does not take */
+/* A call that a stream under capture does not take, nor another one's */
 static int standin_uncaptured(standin_stream_t *stream)
 {
     if (stream->capture == STANDIN_CAPTURE_NONE) {
-        return STANDIN_OK;
+        return standin_capture_check();
     }
     stream->capture = STANDIN_CAPTURE_INVALIDATED;
     return STANDIN_ERR_CAPTURE;
@@ -611,7 +626,44 @@ void standin_stream_end_ctx(standin_ctx_t *ctx)
 
 /* Capture */
 
+/* A thread's mode is what it lets captures forbid. A call that is forbidden
+ * invalidates the capture. */
+int standin_capture_check(void)
+{
+    standin_stream_t *stream;
+    int err = STANDIN_OK;
+    int mode;
+
+    for (stream = standin_streams; stream != NULL; stream = stream->next) {
+        mode = (stream->capture_owner == standin_thread_number()) ?
+               STANDIN_MODE_THREAD : STANDIN_MODE_GLOBAL;
+        if ((stream->capture == STANDIN_CAPTURE_ACTIVE) &&
+            (stream->capture_mode <= mode) && (standin_mode <= mode)) {
+            stream->capture = STANDIN_CAPTURE_INVALIDATED;
+            err             = STANDIN_ERR_CAPTURE;
+        }
+    }
+    return err;
+}
+
+int standin_capture_exchange(int *mode)
+{
+    int last = standin_mode;
+
+    if ((*mode < STANDIN_MODE_GLOBAL) || (*mode > STANDIN_MODE_RELAXED)) {
+        return STANDIN_ERR_INVALID;
+    }
+    standin_mode = *mode;
+    *mode        = last;
+    return STANDIN_OK;
+}
+
 int standin_capture_begin(void *handle)
+{
+    return standin_capture_begin_in(handle, STANDIN_MODE_RELAXED);
+}
+
+int standin_capture_begin_in(void *handle, int mode)
 {
     standin_stream_t *stream;
     int err = standin_enter_stream(handle, &stream);
@@ -624,8 +676,10 @@ int standin_capture_begin(void *handle)
     } else if (stream->capture != STANDIN_CAPTURE_NONE) {
         err = STANDIN_ERR_STATE;
     } else {
-        stream->capture = STANDIN_CAPTURE_ACTIVE;
-        stream->nodes   = 0;
+        stream->capture       = STANDIN_CAPTURE_ACTIVE;
+        stream->capture_mode  = mode;
+        stream->capture_owner = standin_thread_number();
+        stream->nodes         = 0;
     }
     return standin_leave(err);
 }

@@ -8,6 +8,8 @@
 #include "standin_util.h"
 #include "ucs_gstream_memory.h"
 
+#include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,5 +110,44 @@ static void run_forked(const rt_t *rt)
 
 ST_CASE_CALL(forked_cuda, run_forked(rt_start(0)))
 ST_CASE_CALL(forked_hip, run_forked(rt_start(1)))
+
+/* While a thread captures a stream of the application, what the library has for
+ * itself, and streams that are not captured, go on, and spoil nothing */
+static void run_captured(const rt_t *rt)
+{
+    void *native         = rt_stream(rt);
+    ucs_gstream_h stream = make(rt);
+    char bytes[64]       = "captured";
+    void *device         = NULL;
+    size_t nodes         = 0;
+    uint64_t *area       = aligned_alloc(4096, 4096);
+
+    CU_ASSERT_EQUAL_FATAL(rt_alloc(rt, &device, sizeof(bytes)), RT_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_add(area, 4096,
+                                           UCS_GSTREAM_MEMORY_HOST), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(rt_capture_begin(rt, native), RT_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(device, bytes, sizeof(bytes)),
+                    UCS_OK);
+    memset(bytes, 0, sizeof(bytes));
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(bytes, device, sizeof(bytes)),
+                    UCS_OK);
+    CU_ASSERT_STRING_EQUAL(bytes, "captured");
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, area, 1), UCS_OK);
+    while (ucs_gstream_query(stream) == UCS_INPROGRESS) {
+        (void)sched_yield();
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(stream, 1), UCS_OK);
+    CU_ASSERT_EQUAL(rt_capture_end(rt, native, &nodes), RT_OK);
+    CU_ASSERT_EQUAL(nodes, 0);
+    gstream_util_finish(stream);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_remove(area), UCS_OK);
+    free(area);
+    CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
+    CU_ASSERT_EQUAL(rt_stream_destroy(rt, native), RT_OK);
+}
+
+/* The stand-in for HIP knows no modes */
+ST_CASE_CALL(captured, run_captured(rt_start(0)))
 
 ST_SUITE("gstream_gpu_bad")
