@@ -44,8 +44,6 @@ ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
     switch (result) {
     case GSTREAM_GPU_NO_MEMORY:
         return UCS_ERR_NO_MEMORY;
-    case GSTREAM_GPU_NO_DEVICE:
-        return UCS_ERR_NO_DEVICE;
     case GSTREAM_GPU_NOT_SUPPORTED:
         return UCS_ERR_UNSUPPORTED;
     default:

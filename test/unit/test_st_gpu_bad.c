@@ -22,6 +22,8 @@
 #define SHORT 1000
 #define LONG  (1ul << 20) /* Lane direct copies it from buffer to buffer */
 #define USES  40
+
+#define NO_DEVICE 100 /* A result of both runtimes */
 #define PAIRS 4
 
 static uint8_t bytes[2][LONG];
@@ -511,6 +513,38 @@ static void run_staged(gpu_t *gpu)
 
 ST_CASE_CALL(staged_hip, gpu_run(1, "host", run_staged))
 ST_CASE_CALL(staged_cuda, gpu_run(0, "host", run_staged))
+
+/* A runtime that finds no device any more has lost the stream */
+static void run_no_device(gpu_t *gpu)
+{
+    void (*fail)(unsigned skip, unsigned count, int error);
+    uint64_t gate = 0;
+    st_side_t more;
+    ucs_status_t status;
+    ucp_st_op_h op[2];
+
+    *(void**)&fail = gpu_func(gpu, "standin_fail_calls", "standin_fail_calls");
+    st_more_init(&more, &gpu->side[ST_A]);
+    match(gpu, bytes[ST_A], SHORT, UCP_ST_DIR_SEND, op);
+    st_hold(&more, &gate);
+    st_use(&more, op[ST_A]);
+    errors_begin();
+    fail(0, UINT32_MAX, NO_DEVICE);
+    do {
+        status = ucp_st_queue_query(more.queue, NULL);
+    } while (status == UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(status, UCS_ERR_IO_ERROR);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_ERR_IO_ERROR);
+    fail(0, 0, 0);
+    (void)errors_end(NULL);
+    st_let_go(&gate);
+    free_both(gpu, op);
+    st_more_cleanup(&more);
+    check_others(gpu);
+}
+
+ST_CASE_CALL(no_device_hip, gpu_run(1, "host", run_no_device))
+ST_CASE_CALL(no_device_cuda, gpu_run(0, "host", run_no_device))
 
 /* A device is lost while it copies for lane direct */
 static void run_lost(gpu_t *gpu)
