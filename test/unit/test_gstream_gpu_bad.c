@@ -8,11 +8,78 @@
 #include "standin_util.h"
 #include "ucs_gstream_memory.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* What a runtime lacks, and what the text says of it */
+typedef struct {
+    const char         *file; /* of the runtime */
+    ucs_gstream_type_t type;
+    const char         *name; /* of a setting of the stand-in, and */
+    const char         *value;
+    const char         *reason;
+} lack_t;
+
+/* In a process of its own, as the stand-in's settings are read once. Not 0 if
+ * the runtime can be used, or the text is another one. */
+static int use_without(const lack_t *lack)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = lack->type
+    };
+    ucs_gstream_type_attr_t attr;
+    ucs_gstream_h stream;
+
+    if ((setenv(lack->name, lack->value, 1) != 0) ||
+        (dlopen(lack->file, RTLD_NOW) == NULL)) {
+        return 1;
+    }
+    if ((ucs_gstream_query_type(lack->type, &attr) != UCS_ERR_UNSUPPORTED) ||
+        (ucs_gstream_create(&params, &stream) != UCS_ERR_UNSUPPORTED)) {
+        return 2;
+    }
+    return strstr(attr.reason, lack->reason) == NULL;
+}
+
+/* The first case, before a runtime is opened */
+ST_CASE(lacks)
+{
+    static const lack_t lacks[] = {
+        {STANDIN_DIR "/libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "STANDIN_DEVICES",
+         "0", "libcuda.so.1 finds no device"},
+        {STANDIN_DIR "/libamdhip64.so", UCS_GSTREAM_TYPE_HIP, "STANDIN_DEVICES",
+         "0", "libamdhip64.so finds no device"},
+        {STANDIN_DIR "/libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "STANDIN_MEMOPS",
+         "0", "no stream memory operations of 64 bits"},
+        {STANDIN_DIR "/libamdhip64.so", UCS_GSTREAM_TYPE_HIP, "STANDIN_MEMOPS",
+         "0", "hipStreamWaitValue64"},
+        {STANDIN_DIR "/libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "STANDIN_VERSION",
+         "11060", "NVreg_EnableStreamMemOPs=1"},
+        {GPU_STANDIN_DIR "/gpu_standin_cuda.so", UCS_GSTREAM_TYPE_CUDA,
+         "STANDIN_VERSION", "1", "libcuda.so.1 has no cuInit: the version is "
+         "too old"}
+    };
+    unsigned i;
+    int status;
+    pid_t pid;
+
+    gstream_util_quiet(1);
+    for (i = 0; i < ST_CUNIT_COUNT(lacks); ++i) {
+        status = -1;
+        pid    = fork();
+        if (pid == 0) {
+            _exit(use_without(&lacks[i]));
+        }
+        CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+        CU_ASSERT_EQUAL(status, 0);
+    }
+    gstream_util_quiet(0);
+}
 
 static ucs_gstream_params_t params_of(const rt_t *rt, unsigned fields,
                                       void *native)
