@@ -9,6 +9,7 @@
 #include "st_stream.h"
 
 #include "core/st_op.h"
+#include "core/st_queue.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -302,6 +303,16 @@ static void check_gone(gpu_t *gpu, st_side_t *more, const ucp_st_op_h op[2])
     check_others(gpu);
 }
 
+/* Put a gate and a batch of no operation into a stream, which goes on with them
+ * after it counts as lost: what operations have there would be given back
+ * before */
+static void hold_batch(st_side_t *side, uint64_t *gate)
+{
+    st_hold(side, gate);
+    CU_ASSERT_EQUAL(ucp_st_queue_prepare(side->queue, 0), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_enqueue(side->queue, 0), UCS_OK);
+}
+
 /* The application destroys its stream, with and without something to do */
 static void run_gone(gpu_t *gpu)
 {
@@ -319,8 +330,7 @@ static void run_gone(gpu_t *gpu)
         more_on(gpu, &more, &gpu->side[ST_A], native);
         match(gpu, bytes[ST_A], SHORT, UCP_ST_DIR_SEND, op);
         if (i == 1) {
-            st_hold(&more, &gates[i]);
-            st_use(&more, op[ST_A]);
+            hold_batch(&more, &gates[i]);
         }
         CU_ASSERT_EQUAL(destroy(native), 0);
         check_gone(gpu, &more, op);
@@ -521,13 +531,10 @@ static void run_no_device(gpu_t *gpu)
     uint64_t gate = 0;
     st_side_t more;
     ucs_status_t status;
-    ucp_st_op_h op[2];
 
     *(void**)&fail = gpu_func(gpu, "standin_fail_calls", "standin_fail_calls");
     st_more_init(&more, &gpu->side[ST_A]);
-    match(gpu, bytes[ST_A], SHORT, UCP_ST_DIR_SEND, op);
-    st_hold(&more, &gate);
-    st_use(&more, op[ST_A]);
+    hold_batch(&more, &gate);
     errors_begin();
     fail(0, UINT32_MAX, NO_DEVICE);
     do {
@@ -538,7 +545,6 @@ static void run_no_device(gpu_t *gpu)
     fail(0, 0, 0);
     (void)errors_end(NULL);
     st_let_go(&gate);
-    free_both(gpu, op);
     st_more_cleanup(&more);
     check_others(gpu);
 }
