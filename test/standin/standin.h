@@ -9,7 +9,7 @@
  * standin_cmd.c     what a queue's thread does for each command
  * standin_mem.c     device memory, pinned and registered memory, IPC handles
  * standin_cuda.c    the names of CUDA's driver, with standin_cuda_mem.c
- * standin_hip.c     the names of HIP's runtime
+ * standin_hip.c     the names of HIP's runtime, with standin_hip_mem.c
  *
  * One lock protects all. A call of a runtime takes it by standin_enter() or a
  * relative of that, and gives it back by standin_leave(). A queue's thread
@@ -54,10 +54,20 @@ enum {
     STANDIN_ERR_CAPTURED        = 907
 };
 
-/* Versions from which functions are there */
+/* Versions from which on something is there, or is otherwise */
 #define STANDIN_CUDA_11_3 11030
 #define STANDIN_CUDA_11_7 11070
 #define STANDIN_CUDA_12   12000
+#define STANDIN_HIP_5_1   50100000
+#define STANDIN_HIP_5_2   50200000
+#define STANDIN_HIP_5_3   50300000
+#define STANDIN_HIP_5_6   50600000
+#define STANDIN_HIP_6     60000000
+#define STANDIN_HIP_6_1   60100000
+#define STANDIN_HIP_6_2   60200000
+#define STANDIN_HIP_6_4   60400000
+#define STANDIN_HIP_7     70000000
+#define STANDIN_HIP_7_2   70200000
 
 /* Where the runtimes differ */
 typedef struct {
@@ -445,9 +455,7 @@ int standin_stream_sync(void *handle);
 int standin_stream_info(void *handle, standin_stream_info_t *info);
 int standin_ctx_sync(void);
 
-/* The first one in the mode that concerns nobody else */
-int standin_capture_begin(void *handle);
-int standin_capture_begin_in(void *handle, int mode);
+int standin_capture_begin(void *handle, int mode);
 int standin_capture_exchange(int *mode);
 int standin_capture_end(void *handle, void **graph);
 

@@ -19,6 +19,7 @@ typedef struct {
     unsigned long copies;
     unsigned long pageable;   /**< Copies that made the caller wait: of memory
                                    that is neither registered nor a device's */
+    unsigned long registers;  /**< Calls that register memory */
     unsigned long kernels;
     unsigned long host_funcs; /**< Callbacks, too */
     unsigned long full;       /**< Calls that waited for room in a queue */

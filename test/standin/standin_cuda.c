@@ -325,7 +325,7 @@ int cuStreamIsCapturing(void *stream, int *status)
 int cuStreamBeginCapture_v2(void *stream, int mode)
 {
     return ((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
-           standin_capture_begin_in(stream, mode);
+           standin_capture_begin(stream, mode);
 }
 
 int cuThreadExchangeStreamCaptureMode(int *mode)

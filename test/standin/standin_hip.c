@@ -5,26 +5,21 @@
  * A hipFunction_t is a C function with one argument, a copy of the buffer of
  * HIP_LAUNCH_PARAM_BUFFER_POINTER. The grid is for the function to know.
  *
- * hipLaunchHostFunc() is there from HIP 5.3 on (the header of 5.2 has it, the
- * library has not), hipStreamGetDevice() from 5.6 on, hipStreamBatchMemOp() and
- * hipMemGetHandleForAddressRange() from 6.4. Memory types have new numbers from
+ * hipPointerGetAttribute() is there from HIP 5.1 on, hipDeviceGetUuid() and
+ * hipThreadExchangeStreamCaptureMode() from 5.2, hipLaunchHostFunc() from 5.3
+ * (the header of 5.2 has it, the library has not), hipStreamGetDevice() from
+ * 5.6, hipStreamBatchMemOp() and hipMemGetHandleForAddressRange() from 6.4.
+ * Memory types, and the flag that opens an IPC handle, have new numbers from
  * HIP 6 on.
  */
 #include "standin.h"
 #include "standin_hip.h"
+#include "standin_hip_end.h"
 #include "standin_hsa.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STANDIN_HIP_5_2 50200000
-#define STANDIN_HIP_5_3 50300000
-#define STANDIN_HIP_5_6 50600000
-#define STANDIN_HIP_6   60000000
-#define STANDIN_HIP_6_4 60400000
-
-#define STANDIN_HIP_SIGNAL 2u /* Flag of hipExtMallocWithFlags() */
 
 
 const standin_kind_t standin_kind = {
@@ -67,10 +62,10 @@ static const standin_name_t standin_hip_names[] = {
 static __thread int standin_hip_last;
 
 
-/* A call's result; an error is the thread's last one */
-static int standin_hip_end(int err)
+int standin_hip_end(int err)
 {
-    if ((err != STANDIN_OK) && (err != STANDIN_ERR_NOT_READY)) {
+    if (!standin_has_version(STANDIN_HIP_7) ||
+        ((err != STANDIN_OK) && (err != STANDIN_ERR_NOT_READY))) {
         standin_hip_last = err;
     }
     return err;
@@ -113,6 +108,11 @@ int hipGetLastError(void)
 
     standin_hip_last = STANDIN_OK;
     return err;
+}
+
+int hipPeekAtLastError(void)
+{
+    return standin_hip_last;
 }
 
 /* Devices */
@@ -288,13 +288,21 @@ int hipStreamIsCapturing(void *stream, int *status)
 int hipStreamBeginCapture(void *stream, int mode)
 {
     return standin_hip_end(((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
-                           standin_capture_begin(stream));
+                           standin_capture_begin(stream, mode));
 }
 
 int hipStreamEndCapture(void *stream, void **graph)
 {
     return standin_hip_end(standin_capture_end(stream, graph));
 }
+
+static int standin_hip_exchange(int *mode)
+{
+    return standin_hip_end(standin_capture_exchange(mode));
+}
+
+STANDIN_SINCE(hipThreadExchangeStreamCaptureMode, standin_hip_exchange,
+              STANDIN_HIP_5_2);
 
 int hipGraphDestroy(void *graph)
 {
@@ -389,16 +397,6 @@ static int standin_hip_batch(void *stream, unsigned count,
     return standin_hip_end(err);
 }
 
-/* Its name is what tells HIP 6 */
-static int standin_hip_properties(void *properties, int device)
-{
-    (void)properties;
-    (void)device;
-    return standin_hip_end(STANDIN_ERR_UNSUPPORTED);
-}
-
-STANDIN_SINCE(hipGetDevicePropertiesR0600, standin_hip_properties,
-              STANDIN_HIP_6);
 STANDIN_SINCE(hipStreamBatchMemOp, standin_hip_batch, STANDIN_HIP_6_4);
 STANDIN_SINCE(hipStreamGetDevice, standin_hip_stream_device, STANDIN_HIP_5_6);
 
@@ -440,254 +438,6 @@ int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
     return standin_hip_end(err);
 }
 
-/* Memory */
-
-static int standin_hip_alloc(void **address, size_t size, int kind,
-                             unsigned flags)
-{
-    uint64_t dev = 0;
-    int err      = (size == 0) ? STANDIN_OK :
-                   standin_mem_alloc(size, kind, flags, &dev);
-
-    if (err == STANDIN_OK) {
-        *address = (void*)(uintptr_t)dev;
-    }
-    return standin_hip_end(err);
-}
-
-int hipMalloc(void **address, size_t size)
-{
-    return standin_hip_alloc(address, size, STANDIN_DEVICE, 0);
-}
-
-int hipMallocManaged(void **address, size_t size, unsigned flags)
-{
-    return ((flags != 1) && (flags != 2)) ?
-           standin_hip_end(STANDIN_ERR_INVALID) :
-           standin_hip_alloc(address, size, STANDIN_MANAGED, 0);
-}
-
-/* Memory for signals is of 8 bytes, and the host may use it */
-int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
-{
-    if ((flags & STANDIN_HIP_SIGNAL) && (size != 8)) {
-        return standin_hip_end(STANDIN_ERR_INVALID);
-    }
-    return standin_hip_alloc(address, size,
-                             (flags & STANDIN_HIP_SIGNAL) ? STANDIN_SIGNAL :
-                                                            STANDIN_DEVICE,
-                             flags);
-}
-
-int hipFree(void *address)
-{
-    return standin_hip_end((address == NULL) ? STANDIN_OK :
-                           standin_mem_free((uintptr_t)address, 0));
-}
-
-int hipHostMalloc(void **address, size_t size, unsigned flags)
-{
-    return standin_hip_alloc(address, size, STANDIN_PINNED, flags);
-}
-
-int hipHostFree(void *address)
-{
-    return standin_hip_end((address == NULL) ? STANDIN_OK :
-                           standin_mem_free((uintptr_t)address, 1));
-}
-
-int hipHostRegister(void *address, size_t size, unsigned flags)
-{
-    return standin_hip_end(standin_mem_register(address, size,
-                                                (flags & 4) != 0, flags));
-}
-
-int hipHostUnregister(void *address)
-{
-    return standin_hip_end(standin_mem_unregister(address));
-}
-
-int hipHostGetDevicePointer(void **device, void *host, unsigned flags)
-{
-    uint64_t dev;
-    int err = (flags != 0) ? STANDIN_ERR_INVALID :
-              standin_mem_device_pointer(host, &dev);
-
-    if (err == STANDIN_OK) {
-        *device = (void*)(uintptr_t)dev;
-    }
-    return standin_hip_end(err);
-}
-
-int hipMemGetAddressRange(void **base, size_t *size, void *address)
-{
-    standin_info_t info;
-    int err = standin_mem_info((uintptr_t)address, &info);
-
-    if (err == STANDIN_OK) {
-        *base = (void*)(uintptr_t)info.start;
-        *size = info.size;
-    }
-    return standin_hip_end(err);
-}
-
-static int standin_hip_dmabuf(void *handle, void *address, size_t size,
-                              int type, uint64_t flags)
-{
-    return standin_hip_end(((type != 1) || (flags != 0)) ?
-                           STANDIN_ERR_INVALID :
-                           standin_mem_export((uintptr_t)address, size,
-                                              handle));
-}
-
-STANDIN_SINCE(hipMemGetHandleForAddressRange, standin_hip_dmabuf,
-              STANDIN_HIP_6_4);
-
-/* For the stand-in of ROCr, which is below the real runtime */
-
-int standin_hsa_find(uint64_t address, uint64_t *start, size_t *size)
-{
-    standin_info_t info;
-
-    if ((standin_mem_info(address, &info) != STANDIN_OK) ||
-        ((info.kind != STANDIN_DEVICE) && (info.kind != STANDIN_IPC))) {
-        return 0;
-    }
-    *start = info.start;
-    *size  = info.size;
-    return 1;
-}
-
-int standin_hsa_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
-{
-    return standin_mem_share(address, size, fd, offset);
-}
-
-/* The numbers of memory types have moved by one */
-static int standin_hip_type(const standin_info_t *info)
-{
-    int is_device = (info->kind == STANDIN_DEVICE) ||
-                    (info->kind == STANDIN_IPC) ||
-                    (info->kind == STANDIN_MANAGED);
-
-    return is_device + (standin_set.version >= STANDIN_HIP_6);
-}
-
-int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
-                            const void *address)
-{
-    standin_info_t info;
-    int err = standin_mem_info((uintptr_t)address, &info);
-
-    if (err == STANDIN_OK) {
-        *attributes = (standin_hip_pointer_t){
-            .type           = standin_hip_type(&info),
-            .device         = info.device,
-            .device_pointer = (void*)(uintptr_t)info.dev,
-            .host_pointer   = (void*)(uintptr_t)info.host,
-            .is_managed     = (info.kind == STANDIN_MANAGED),
-            .flags          = info.flags
-        };
-    }
-    return standin_hip_end(err);
-}
-
-int hipPointerGetAttribute(void *value, int attribute, void *address)
-{
-    standin_info_t info;
-    int err = standin_mem_info((uintptr_t)address, &info);
-
-    if (err != STANDIN_OK) {
-        return standin_hip_end(err);
-    }
-    switch (attribute) {
-    case 1: /* CONTEXT */
-        *(void**)value = info.ctx;
-        break;
-    case 2: /* MEMORY_TYPE */
-        *(unsigned*)value = (unsigned)standin_hip_type(&info);
-        break;
-    case 3: /* DEVICE_POINTER */
-        *(void**)value = (void*)(uintptr_t)info.dev;
-        break;
-    case 4: /* HOST_POINTER */
-        *(void**)value = (void*)(uintptr_t)info.host;
-        break;
-    case 7: /* BUFFER_ID */
-        *(unsigned*)value = (unsigned)info.id;
-        break;
-    case 8: /* IS_MANAGED */
-        *(unsigned char*)value = (info.kind == STANDIN_MANAGED);
-        break;
-    case 9: /* DEVICE_ORDINAL */
-        *(int*)value = info.device;
-        break;
-    case 11: /* RANGE_START_ADDR */
-        *(void**)value = (void*)(uintptr_t)info.start;
-        break;
-    case 12: /* RANGE_SIZE */
-        *(size_t*)value = info.size;
-        break;
-    default:
-        err = STANDIN_ERR_INVALID;
-        break;
-    }
-    return standin_hip_end(err);
-}
-
-/* Copies. Kinds: 1 host to device, 2 device to host, 3 both are devices, 4 or
- * 0 whatever they are */
-
-static standin_copy_t standin_hip_copy(void *dst, const void *src, size_t size,
-                                       int kind)
-{
-    return (standin_copy_t){
-        .dst          = (uintptr_t)dst,
-        .src          = (uintptr_t)src,
-        .width        = size,
-        .height       = 1,
-        .is_dst_known = (kind & 1) != 0,
-        .is_src_known = (kind & 2) != 0
-    };
-}
-
-int hipMemcpy(void *dst, const void *src, size_t size, int kind)
-{
-    standin_copy_t copy = standin_hip_copy(dst, src, size, kind);
-
-    return standin_hip_end(standin_enqueue_copy(NULL, &copy, 1));
-}
-
-int hipMemcpyAsync(void *dst, const void *src, size_t size, int kind,
-                   void *stream)
-{
-    standin_copy_t copy = standin_hip_copy(dst, src, size, kind);
-
-    return standin_hip_end(standin_enqueue_copy(stream, &copy, 0));
-}
-
-int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
-                     size_t width, size_t height, int kind, void *stream)
-{
-    standin_copy_t copy = standin_hip_copy(dst, src, width, kind);
-
-    copy.dpitch = dpitch;
-    copy.spitch = spitch;
-    copy.height = height;
-    return standin_hip_end(standin_enqueue_copy(stream, &copy, 0));
-}
-
-int hipMemsetAsync(void *dst, int value, size_t size, void *stream)
-{
-    standin_fill_t fill = {
-        .dst   = (uintptr_t)dst,
-        .size  = size,
-        .value = (uint8_t)value
-    };
-
-    return standin_hip_end(standin_enqueue_fill(stream, &fill));
-}
-
 /* Events */
 
 int hipEventCreateWithFlags(void **event, unsigned flags)
@@ -723,38 +473,4 @@ int hipEventSynchronize(void *event)
 int hipEventElapsedTime(float *ms, void *start, void *end)
 {
     return standin_hip_end(standin_event_time(start, end, ms));
-}
-
-/* IPC handles */
-
-int hipIpcGetMemHandle(standin_hip_ipc_t *handle, void *address)
-{
-    standin_ipc_t plain = {0};
-    int err             = standin_mem_ipc_get((uintptr_t)address, &plain);
-
-    _Static_assert(sizeof(plain) == sizeof(*handle), "size of an IPC handle");
-    memcpy(handle, &plain, sizeof(plain));
-    return standin_hip_end(err);
-}
-
-int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
-                        unsigned flags)
-{
-    standin_ipc_t plain;
-    uint64_t dev;
-    int err = STANDIN_ERR_INVALID;
-
-    memcpy(&plain, &handle, sizeof(plain));
-    if (flags == 1) {
-        err = standin_mem_ipc_open(&plain, &dev);
-    }
-    if (err == STANDIN_OK) {
-        *address = (void*)(uintptr_t)dev;
-    }
-    return standin_hip_end(err);
-}
-
-int hipIpcCloseMemHandle(void *address)
-{
-    return standin_hip_end(standin_mem_ipc_close((uintptr_t)address));
 }

@@ -44,6 +44,7 @@ STANDIN_API int hipDriverGetVersion(int *version);
 STANDIN_API const char *hipGetErrorName(int err);
 STANDIN_API const char *hipGetErrorString(int err);
 STANDIN_API int hipGetLastError(void);
+STANDIN_API int hipPeekAtLastError(void);
 
 STANDIN_API int hipGetDeviceCount(int *count);
 STANDIN_API int hipSetDevice(int device);
@@ -70,6 +71,7 @@ STANDIN_API int hipStreamWaitEvent(void *stream, void *event, unsigned flags);
 STANDIN_API int hipStreamIsCapturing(void *stream, int *status);
 STANDIN_API int hipStreamBeginCapture(void *stream, int mode);
 STANDIN_API int hipStreamEndCapture(void *stream, void **graph);
+STANDIN_API int hipThreadExchangeStreamCaptureMode(int *mode);
 STANDIN_API int hipGraphDestroy(void *graph);
 STANDIN_API int hipGraphGetNodes(void *graph, void **nodes, size_t *count);
 
@@ -86,7 +88,6 @@ STANDIN_API int hipStreamWaitValue64(void *stream, void *address,
 STANDIN_API int hipStreamBatchMemOp(void *stream, unsigned count,
                                     standin_hip_op_t *ops, unsigned flags);
 
-STANDIN_API int hipGetDevicePropertiesR0600(void *properties, int device);
 STANDIN_API int hipLaunchHostFunc(void *stream, void (*func)(void *arg),
                                   void *arg);
 STANDIN_API int hipStreamAddCallback(void *stream,

@@ -404,6 +404,7 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
     if (err != STANDIN_OK) {
         return standin_leave(err);
     }
+    ++standin_count.registers;
     standin_wait_held(STANDIN_HOLD_REGISTER);
     if ((host == NULL) || (size == 0) ||
         !standin_is_mapped((uintptr_t)host, size)) {
@@ -442,6 +443,10 @@ int standin_mem_unregister(void *host)
 
     if (err != STANDIN_OK) {
         return err;
+    }
+    err = standin_capture_check();
+    if (err != STANDIN_OK) {
+        return standin_leave(err);
     }
     range = standin_mem_find((uintptr_t)host, 0);
     if ((range == NULL) || (range->kind != STANDIN_REGISTERED) ||
@@ -641,7 +646,7 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
     if (err != STANDIN_OK) {
         return err;
     }
-    err = standin_capture_check();
+    err = standin_kind.is_hip ? STANDIN_OK : standin_capture_check();
     if (err != STANDIN_OK) {
         return standin_leave(err);
     }

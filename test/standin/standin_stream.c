@@ -500,11 +500,54 @@ int standin_wait(standin_stream_t *stream, uint64_t seq)
     return standin_devices[device].error;
 }
 
+/* A thread's mode is what it lets captures forbid. A call that is forbidden
+ * invalidates the capture. */
+static int standin_capture_forbids(int thread_mode)
+{
+    int is_end = !standin_kind.is_hip ||
+                 (standin_set.version >= STANDIN_HIP_6_2);
+    int err    = STANDIN_OK;
+    standin_stream_t *stream;
+    int mode;
+
+    for (stream = standin_streams; stream != NULL; stream = stream->next) {
+        mode = (stream->capture_owner == standin_thread_number()) ?
+               STANDIN_MODE_THREAD : STANDIN_MODE_GLOBAL;
+        if ((stream->capture == STANDIN_CAPTURE_ACTIVE) &&
+            (stream->capture_mode <= mode) && (thread_mode <= mode)) {
+            stream->capture = is_end ? STANDIN_CAPTURE_INVALIDATED :
+                                       STANDIN_CAPTURE_ACTIVE;
+            err             = STANDIN_ERR_CAPTURE;
+        }
+    }
+    return err;
+}
+
+int standin_capture_check(void)
+{
+    return standin_capture_forbids(standin_mode);
+}
+
+/* The same for a call with a stream. HIP knows such calls from 5.6 on, and the
+ * thread's mode from 6.1 on; of a default stream they are none. */
+static int standin_capture_check_stream(const standin_stream_t *stream)
+{
+    int version = standin_set.version;
+
+    if (standin_kind.is_hip && ((version < STANDIN_HIP_5_6) ||
+                                (stream->kind == STANDIN_STREAM_LEGACY))) {
+        return STANDIN_OK;
+    }
+    return (standin_kind.is_hip && (version < STANDIN_HIP_6_1)) ?
+           standin_capture_forbids(STANDIN_MODE_GLOBAL) :
+           standin_capture_check();
+}
+
 /* A call that a stream under capture does not take, nor another one's */
 static int standin_uncaptured(standin_stream_t *stream)
 {
     if (stream->capture == STANDIN_CAPTURE_NONE) {
-        return standin_capture_check();
+        return standin_capture_check_stream(stream);
     }
     stream->capture = STANDIN_CAPTURE_INVALIDATED;
     return STANDIN_ERR_CAPTURE;
@@ -626,26 +669,6 @@ void standin_stream_end_ctx(standin_ctx_t *ctx)
 
 /* Capture */
 
-/* A thread's mode is what it lets captures forbid. A call that is forbidden
- * invalidates the capture. */
-int standin_capture_check(void)
-{
-    standin_stream_t *stream;
-    int err = STANDIN_OK;
-    int mode;
-
-    for (stream = standin_streams; stream != NULL; stream = stream->next) {
-        mode = (stream->capture_owner == standin_thread_number()) ?
-               STANDIN_MODE_THREAD : STANDIN_MODE_GLOBAL;
-        if ((stream->capture == STANDIN_CAPTURE_ACTIVE) &&
-            (stream->capture_mode <= mode) && (standin_mode <= mode)) {
-            stream->capture = STANDIN_CAPTURE_INVALIDATED;
-            err             = STANDIN_ERR_CAPTURE;
-        }
-    }
-    return err;
-}
-
 int standin_capture_exchange(int *mode)
 {
     int last = standin_mode;
@@ -658,12 +681,7 @@ int standin_capture_exchange(int *mode)
     return STANDIN_OK;
 }
 
-int standin_capture_begin(void *handle)
-{
-    return standin_capture_begin_in(handle, STANDIN_MODE_RELAXED);
-}
-
-int standin_capture_begin_in(void *handle, int mode)
+int standin_capture_begin(void *handle, int mode)
 {
     standin_stream_t *stream;
     int err = standin_enter_stream(handle, &stream);

@@ -473,10 +473,13 @@ int rt_ipc_get(const rt_t *rt, void *address, rt_ipc_t *handle)
 int rt_ipc_open(const rt_t *rt, const rt_ipc_t *handle, void **address)
 {
     uint64_t dev = 0;
+    int version  = 0;
     int err;
 
     if (rt->is_hip) {
-        return rt->hip.hipIpcOpenMemHandle(address, handle->hip, 1);
+        (void)rt->hip.hipRuntimeGetVersion(&version);
+        return rt->hip.hipIpcOpenMemHandle(address, handle->hip,
+                                           version >= 60000000);
     }
     err      = rt->cu.cuIpcOpenMemHandle_v2(&dev, handle->cu, 1);
     *address = RT_POINTER(dev);

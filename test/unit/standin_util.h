@@ -82,7 +82,8 @@ enum {
 
 #define RT_HIP_FUNCS(_x) \
     _x(hipInit) _x(hipRuntimeGetVersion) _x(hipGetErrorName) \
-    _x(hipGetLastError) _x(hipGetDeviceCount) _x(hipSetDevice) \
+    _x(hipGetLastError) _x(hipPeekAtLastError) _x(hipGetDeviceCount) \
+    _x(hipSetDevice) \
     _x(hipGetDevice) _x(hipDeviceGetAttribute) _x(hipDeviceSynchronize) \
     _x(hipDeviceGetStreamPriorityRange) _x(hipDeviceCanAccessPeer) \
     _x(hipDeviceEnablePeerAccess) _x(hipStreamCreateWithPriority) \

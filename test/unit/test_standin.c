@@ -698,14 +698,17 @@ RT_CASE(capture)
     test_close(&test);
 }
 
+/* Before HIP 7 the last one is each call's result */
 ST_CASE(last_error_hip)
 {
     const rt_t *rt = rt_start(1);
 
-    (void)rt->hip.hipGetLastError();
+    CU_ASSERT_EQUAL(rt->hip.hipSetDevice(99), 101);
+    CU_ASSERT_EQUAL(rt->hip.hipPeekAtLastError(), 101);
+    CU_ASSERT_EQUAL(rt->hip.hipGetLastError(), 101);
+    CU_ASSERT_EQUAL(rt->hip.hipGetLastError(), RT_OK);
     CU_ASSERT_EQUAL(rt->hip.hipSetDevice(99), 101);
     CU_ASSERT_EQUAL(rt->hip.hipSetDevice(0), RT_OK);
-    CU_ASSERT_EQUAL(rt->hip.hipGetLastError(), 101);
     CU_ASSERT_EQUAL(rt->hip.hipGetLastError(), RT_OK);
     CU_ASSERT_STRING_EQUAL(rt->hip.hipGetErrorName(600), "hipErrorNotReady");
 }

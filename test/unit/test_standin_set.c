@@ -191,7 +191,7 @@ RT_CASE_SET(no_io_memory, "STANDIN_IOMEMORY=0", "STANDIN_IOMEMORY=0")
     uint64_t *host = calloc(TEST_WORDS, 8);
 
     CU_ASSERT_EQUAL(rt_register(rt, host, 8, RT_IO_MEMORY),
-                    rt->is_hip ? RT_INVALID : 800);
+                    rt->is_hip ? RT_NO_MEMORY : 800);
     CU_ASSERT_EQUAL(rt_register(rt, host, 8, 0), RT_OK);
     CU_ASSERT_EQUAL(rt_unregister(rt, host), RT_OK);
     free(host);
@@ -325,7 +325,8 @@ RT_CASE_SET(old_version_option, "STANDIN_VERSION=11040 STANDIN_MEMOPS=1",
     CU_ASSERT_EQUAL(words[0], 1);
 }
 
-/* Of HIP: numbers of memory types have changed; rt_info() knows them */
+/* Of HIP: numbers of memory types have changed, rt_info() knows them; the last
+ * error stays */
 RT_CASE_SET(new_version, "STANDIN_VERSION=13000", "STANDIN_VERSION=70051831")
 {
     void *device = NULL;
@@ -342,6 +343,9 @@ RT_CASE_SET(new_version, "STANDIN_VERSION=13000", "STANDIN_VERSION=70051831")
                         RT_OK);
         CU_ASSERT_EQUAL(attributes.type, 2);
         CU_ASSERT(rt->hip.hipStreamBatchMemOp != NULL);
+        CU_ASSERT_EQUAL(rt->hip.hipSetDevice(99), 101);
+        CU_ASSERT_EQUAL(rt->hip.hipSetDevice(0), RT_OK);
+        CU_ASSERT_EQUAL(rt->hip.hipGetLastError(), 101);
         return;
     }
     CU_ASSERT_EQUAL(rt->cu.cuGetProcAddress_v2("cuStreamWriteValue64", &func,

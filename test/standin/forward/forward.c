@@ -74,6 +74,11 @@ int forward_end(int result)
     return err;
 }
 
+int forward_peek(void)
+{
+    return forward_error;
+}
+
 int forward_last(void)
 {
     int err = forward_error;

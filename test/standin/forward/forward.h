@@ -67,6 +67,7 @@ enum {
     CALL(capturing, cuStreamIsCapturing, NULL, 0) \
     CALL(capture_begin, cuStreamBeginCapture_v2, NULL, 1) \
     CALL(capture_end, cuStreamEndCapture, NULL, 1) \
+    CALL(capture_mode, cuThreadExchangeStreamCaptureMode, NULL, 1) \
     CALL(graph_destroy, cuGraphDestroy, NULL, 1) \
     CALL(graph_nodes, cuGraphGetNodes, NULL, 1) \
     CALL(write32, cuStreamWriteValue32_v2, "cuStreamWriteValue32", 0) \
@@ -130,7 +131,8 @@ int forward_context(int device, void **context);
 /* The result of HIP for one of CUDA; an error is the thread's last one. */
 int forward_end(int result);
 
-/* The thread's last error, forgotten with it. */
+/* The thread's last error, which is forgotten with the second one. */
+int forward_peek(void);
 int forward_last(void);
 
 /* The thread's device. */

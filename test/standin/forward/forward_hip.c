@@ -101,6 +101,11 @@ int hipGetLastError(void)
     return forward_last();
 }
 
+int hipPeekAtLastError(void)
+{
+    return forward_peek();
+}
+
 /* Devices */
 
 int hipGetDeviceCount(int *count)
@@ -169,14 +174,6 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
         return forward_end(FORWARD_UNSUPPORTED);
     }
     return forward_end(forward_cuda.device_attribute(value, number, device));
-}
-
-/* Its name is what tells HIP 6 */
-STANDIN_API int hipGetDevicePropertiesR0600(void *properties, int device)
-{
-    (void)properties;
-    (void)device;
-    return forward_end(FORWARD_UNSUPPORTED);
 }
 
 int hipDeviceSynchronize(void)
@@ -343,6 +340,17 @@ int hipStreamIsCapturing(void *stream, int *status)
 int hipStreamBeginCapture(void *stream, int mode)
 {
     FORWARD_ON_STREAM(capture_begin, stream, stream, mode);
+}
+
+/* A driver without modes forbids nothing */
+int hipThreadExchangeStreamCaptureMode(int *mode)
+{
+    int result = forward_open();
+
+    if ((result == FORWARD_OK) && (forward_cuda.capture_mode != NULL)) {
+        result = forward_cuda.capture_mode(mode);
+    }
+    return forward_end(result);
 }
 
 int hipStreamEndCapture(void *stream, void **graph)
