@@ -137,18 +137,12 @@ static const void *gstream_copy_src(const ucs_gstream_cmd_t *cmd)
  * registered with it. Another one that knows it is no help. */
 static int gstream_copy_is_known(const gstream_gpu_t *gpu, const void *address)
 {
-    int type = 0;
     uint64_t device;
+    int is_managed;
 
-    if (gstream_memory_map(gpu, address, &device) == UCS_OK) {
-        return 1;
-    }
-    if (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE,
-                           (uintptr_t)address) == GSTREAM_GPU_OK) {
-        return 1;
-    }
-    gstream_gpu_forget(gpu);
-    return 0;
+    return (gstream_memory_map(gpu, address, &device) == UCS_OK) ||
+           gstream_gpu_ask(gpu, (uintptr_t)address, GSTREAM_GPU_POINTER_MANAGED,
+                           &is_managed);
 }
 
 int ucs_gstream_copy_is_pageable(ucs_gstream_type_t type, const void *address)
@@ -419,11 +413,13 @@ static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
         result = gpu->calls.query(stream->native);
         gstream_gpu_end(gpu, &last);
     }
-    if (result == GSTREAM_GPU_NOT_READY) {
-        return UCS_INPROGRESS;
-    }
-    if (result == GSTREAM_GPU_OK) {
+    if (gstream_gpu_is_ok(gpu, result)) {
         __atomic_store_n(&stream->done, begun, __ATOMIC_RELEASE);
+        return UCS_OK;
+    }
+    /* HIP 5.6 to 6.0 does not tell while the application captures a stream */
+    if ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result)) {
+        return UCS_INPROGRESS;
     }
     return gstream_gpu_status(gpu, result, "copy");
 }

@@ -27,6 +27,8 @@
 /* Of cuda.h */
 enum {
     GSTREAM_CUDA_INVALID_HANDLE   = 400,
+    GSTREAM_CUDA_REGISTER_IO      = 4,
+    GSTREAM_CUDA_IPC_PEER         = 1,
     GSTREAM_CUDA_MEMORY_HOST      = 1,
     GSTREAM_CUDA_MEMORY_DEVICE    = 2,
     GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
@@ -251,6 +253,14 @@ static int gstream_cuda_launch(const gstream_gpu_t *gpu, void *native,
                                                   arg);
 }
 
+static unsigned gstream_cuda_flag(const gstream_gpu_t *gpu,
+                                  gstream_gpu_flag_t flag)
+{
+    (void)gpu;
+    return (flag == GSTREAM_GPU_REGISTER_IO) ? GSTREAM_CUDA_REGISTER_IO :
+                                               GSTREAM_CUDA_IPC_PEER;
+}
+
 static int gstream_cuda_is_device_type(const gstream_gpu_t *gpu, int type)
 {
     (void)gpu;
@@ -400,6 +410,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,
     .is_stream      = gstream_cuda_is_stream,
+    .flag           = gstream_cuda_flag,
     .is_device_type = gstream_cuda_is_device_type,
     .result_name    = gstream_cuda_result_name,
     .check_device   = gstream_cuda_check_device,

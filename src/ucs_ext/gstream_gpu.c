@@ -11,8 +11,9 @@
  *   - A store comes after all that the stream did before, for the whole system:
  *     cuStreamWriteValue64() without CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
  *     puts a barrier like __threadfence_system() in front, and
- *     hipStreamWriteValue64() is a packet with a release of system scope. So a
- *     NIC that the store starts sees what kernels wrote.
+ *     hipStreamWriteValue64() a packet with a release of system scope, up to
+ *     ROCm 6 (gstream_hip.c). So a NIC that the store starts sees what kernels
+ *     wrote.
  *   - What comes after a wait comes after the store that ended it. What a NIC
  *     wrote to the device's memory before it wrote the word may still be under
  *     way inside the device: CU_STREAM_WAIT_VALUE_FLUSH, where the device has
@@ -146,8 +147,8 @@ static void gstream_gpu_end_native(gstream_gpu_stream_t *stream)
     gstream_gpu_place_t last;
 
     if (stream->is_own && !gpu->is_forked &&
-        (gpu->ops->enter(gpu, &stream->place, &last) == GSTREAM_GPU_OK)) {
-        (void)gpu->calls.destroy(stream->native);
+        gstream_gpu_is_ok(gpu, gpu->ops->enter(gpu, &stream->place, &last))) {
+        (void)gstream_gpu_is_ok(gpu, gpu->calls.destroy(stream->native));
         gpu->ops->leave(gpu, &last);
     }
 }
@@ -253,9 +254,10 @@ static ucs_status_t gstream_gpu_create(const ucs_gstream_params_t *params,
 static ucs_status_t gstream_gpu_host_status(const gstream_gpu_t *gpu,
                                             int result)
 {
-    return (result == GSTREAM_GPU_NOT_READY) ?
-                   UCS_INPROGRESS :
-                   gstream_gpu_status(gpu, result, "a stream cannot be asked");
+    if (!gstream_gpu_is_ok(gpu, result) && (result == GSTREAM_GPU_NOT_READY)) {
+        return UCS_INPROGRESS;
+    }
+    return gstream_gpu_status(gpu, result, "a stream cannot be asked");
 }
 
 static ucs_status_t gstream_gpu_query(ucs_gstream_h super)

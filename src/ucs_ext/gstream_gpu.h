@@ -50,9 +50,6 @@ enum {
     GSTREAM_GPU_WAIT_FLUSH      = 1 << 30,
     GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
     GSTREAM_GPU_REGISTER_MAP    = 2,
-    GSTREAM_GPU_REGISTER_IO     = 4,
-    GSTREAM_GPU_IPC_PEER        = 1, /**< Let devices reach each other when
-                                          memory is opened */
     GSTREAM_GPU_NON_BLOCKING    = 1  /**< Of a stream: apart from the default
                                           one */
 };
@@ -60,6 +57,12 @@ enum {
 
 /** How a thread lets captures forbid calls of its: not at all */
 #define GSTREAM_GPU_CAPTURE_RELAXED 2
+/** Flags that versions have other numbers for. */
+typedef enum gstream_gpu_flag {
+    GSTREAM_GPU_REGISTER_IO, /**< The memory is registers of a device */
+    GSTREAM_GPU_IPC_PEER     /**< Let devices reach each other when memory is
+                                  opened */
+} gstream_gpu_flag_t;
 
 
 /** Handles of default streams are 0 to this one, of both runtimes. */
@@ -121,7 +124,8 @@ typedef struct gstream_gpu_calls {
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
-    int (*clear)(void); /* Or NULL: forgets the thread's last error */
+    int (*last)(void);  /* The thread's last error. Or NULL: it has none */
+    int (*clear)(void); /* The same, and forgets it; with `last` */
     gstream_gpu_ipc_calls_t ipc; /* One without a remark NULL: there is none
                                     of it */
     void *special[11]; /**< Functions that only this runtime's file calls */
@@ -182,6 +186,9 @@ typedef struct gstream_gpu_ops {
 
     /** Whether a handle can be a stream of the runtime; any value. */
     int (*is_stream)(const gstream_gpu_t *gpu, void *handle);
+
+    /** The number of a flag; 0 if there is none. */
+    unsigned (*flag)(const gstream_gpu_t *gpu, gstream_gpu_flag_t flag);
 
     /** Whether memory type `type` of the runtime is in a device. */
     int (*is_device_type)(const gstream_gpu_t *gpu, int type);
@@ -310,6 +317,11 @@ ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
 int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
                          int is_io, uint64_t *device_p);
 
+/** Ask for an attribute of an address, an integer or a byte; 0 if the runtime
+ *  does not know the address. It is not to be asked for the type of such. */
+int gstream_gpu_ask(const gstream_gpu_t *gpu, uint64_t address, int attribute,
+                    int *value_p);
+
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
 
@@ -350,13 +362,23 @@ int gstream_share_is_quiet(void);
  *  process is being closed. One thread a stream. */
 uint64_t gstream_ipc_begin_waits(gstream_share_t *share);
 
-/** A call of ours failed as it may: the application does not see that when it
- *  asks for its last error. */
-static inline void gstream_gpu_forget(const gstream_gpu_t *gpu)
+/** Whether a call of ours succeeded. If not, the application does not see that
+ *  when it asks for its last error; an error of its own it still sees. */
+static inline int gstream_gpu_is_ok(const gstream_gpu_t *gpu, int result)
 {
-    if (gpu->calls.clear != NULL) {
+    if ((result != GSTREAM_GPU_OK) && (gpu->calls.last != NULL) &&
+        (gpu->calls.last() == result)) {
         (void)gpu->calls.clear();
     }
+    return result == GSTREAM_GPU_OK;
+}
+
+/** Whether a call of ours failed as a capture forbids it, of this stream or of
+ *  another one. */
+static inline int gstream_gpu_is_capture(int result)
+{
+    return (result >= GSTREAM_GPU_CAPTURE_FIRST) &&
+           (result <= GSTREAM_GPU_CAPTURE_LAST);
 }
 
 /** Log a result of a runtime, as an error: "HIP: <what>: <name>"; UCS_OK for

@@ -99,10 +99,8 @@ static ucs_status_t gstream_gpu_map_word(gstream_gpu_stream_t *stream,
     *address_p = 0;
     result     = gpu->calls.pointer(address_p, GSTREAM_GPU_POINTER_DEVICE,
                                     (uintptr_t)word);
-    if (result != GSTREAM_GPU_OK) {
-        gstream_gpu_forget(gpu);
-    }
-    return ((result == GSTREAM_GPU_OK) && (*address_p != 0)) ? UCS_OK : status;
+    return (gstream_gpu_is_ok(gpu, result) && (*address_p != 0)) ? UCS_OK :
+                                                                   status;
 }
 
 int gstream_gpu_reaches(ucs_gstream_h super, const volatile uint64_t *word)
@@ -392,7 +390,8 @@ static ucs_status_t gstream_gpu_refusal(gstream_gpu_stream_t *stream,
         return status;
     }
     result = stream->gpu->calls.query(stream->native);
-    return ((result == GSTREAM_GPU_OK) || (result == GSTREAM_GPU_NOT_READY)) ?
+    return (gstream_gpu_is_ok(stream->gpu, result) ||
+            (result == GSTREAM_GPU_NOT_READY)) ?
                    UCS_ERR_INVALID_PARAM :
                    UCS_ERR_IO_ERROR;
 }

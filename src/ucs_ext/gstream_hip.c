@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gstream_hip.c - what streams of GPUs need of HIP, of ROCm 5 to 7.
+ * gstream_hip.c - what streams of GPUs need of HIP, of ROCm 5.2 to 7. Before
+ * 5.2 stores and waits went to the begin of the allocation that a word is in.
  *
  * HIP's functions work on the thread's current device, which is made that of
  * the stream for the time of a call. HIP knows its streams: a wrong handle is
  * an error of its.
  *
+ * A store is a packet that waits for all before it and releases that to the
+ * system, and then a kernel; a wait is a kernel, which looks at its word until
+ * that is large enough. A newer ROCm 7 has no such packet: its store's kernel
+ * releases to the system when it ends, behind the store, and what a kernel
+ * before it wrote to the device's memory may be in the L2 alone until then.
+ * AMD_OPT_FLUSH=0 in the environment has each kernel release to the system.
+ *
  * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
- * same time, where those of a stream have an order (its source, ROCm 6.4 and
- * 7).
+ * same time, where those of a stream have an order.
+ *
+ * What is said of HIP here is read in its source, of ROCm 5.0 to 7.
  */
 #ifdef HAVE_CONFIG_H
 #  include "ucx_st_config.h"
@@ -27,7 +36,11 @@ enum {
     GSTREAM_HIP_MEMORY_DEVICE_5 = 1,     /* of ROCm 5, and of later ones */
     GSTREAM_HIP_MEMORY_DEVICE   = 2,
     GSTREAM_HIP_COPY_DEFAULT    = 4,
-    GSTREAM_HIP_CAN_WAIT        = 10013  /* CanUseStreamWaitValue */
+    GSTREAM_HIP_REGISTER_IO     = 4,
+    GSTREAM_HIP_CAN_WAIT        = 10013, /* CanUseStreamWaitValue */
+    GSTREAM_HIP_VERSION_6       = 60000000,
+    GSTREAM_HIP_VERSION_7       = 70000000,
+    GSTREAM_HIP_VERSION_7_2     = 70200000
 };
 
 
@@ -43,8 +56,7 @@ enum {
     GSTREAM_HIP_LAUNCH,        /* Or NULL: Debian 12's HIP 5.2 has it in the
                                   header alone */
     GSTREAM_HIP_CALLBACK,
-    GSTREAM_HIP_RESULT_NAME,
-    GSTREAM_HIP_SINCE_6        /* NULL: ROCm 5; not called */
+    GSTREAM_HIP_RESULT_NAME
 };
 
 typedef int (*gstream_hip_get_func_t)(int *device_p);
@@ -111,12 +123,7 @@ static int gstream_hip_check_stream(const gstream_gpu_t *gpu, void *handle)
 
 static int gstream_hip_is_stream(const gstream_gpu_t *gpu, void *handle)
 {
-    int result = gstream_hip_check_stream(gpu, handle);
-
-    if (result != GSTREAM_GPU_OK) {
-        gstream_gpu_forget(gpu);
-    }
-    return result == GSTREAM_GPU_OK;
+    return gstream_gpu_is_ok(gpu, gstream_hip_check_stream(gpu, handle));
 }
 
 /* An older HIP does not tell a stream's device: that is the caller's */
@@ -203,10 +210,26 @@ static int gstream_hip_launch(const gstream_gpu_t *gpu, void *native, void *arg)
                                                   arg, 0);
 }
 
+/* hipIpcMemLazyEnablePeerAccess, without which nothing is opened, was 0 before
+ * ROCm 6. hipHostRegisterIoMemory is ignored before ROCm 7, refused by 7.0 and
+ * some of 7.1, and heeded from 7.2 on. In all it is the kernel's driver that
+ * takes registers or does not. */
+static unsigned gstream_hip_flag(const gstream_gpu_t *gpu,
+                                 gstream_gpu_flag_t flag)
+{
+    if (flag == GSTREAM_GPU_IPC_PEER) {
+        return gpu->version >= GSTREAM_HIP_VERSION_6;
+    }
+    return ((gpu->version >= GSTREAM_HIP_VERSION_7) &&
+            (gpu->version < GSTREAM_HIP_VERSION_7_2)) ?
+                   0 :
+                   GSTREAM_HIP_REGISTER_IO;
+}
+
 /* The numbers of memory types changed with ROCm 6 */
 static int gstream_hip_is_device_type(const gstream_gpu_t *gpu, int type)
 {
-    return type == ((gpu->calls.special[GSTREAM_HIP_SINCE_6] != NULL) ?
+    return type == ((gpu->version >= GSTREAM_HIP_VERSION_6) ?
                             GSTREAM_HIP_MEMORY_DEVICE :
                             GSTREAM_HIP_MEMORY_DEVICE_5);
 }
@@ -224,15 +247,15 @@ static const char *gstream_hip_check_device(const gstream_gpu_t *gpu,
 {
     int value = 0;
 
-    return ((gpu->calls.get_attribute(&value, GSTREAM_HIP_CAN_WAIT, device) ==
-             GSTREAM_GPU_OK) && value) ?
+    return (gstream_gpu_is_ok(gpu, gpu->calls.get_attribute(
+                                           &value, GSTREAM_HIP_CAN_WAIT,
+                                           device)) && value) ?
                    NULL :
                    "it cannot wait for words (hipStreamWaitValue64): take a "
                    "device and driver that can";
 }
 
-/* HIP has no such flag: its waits are packets with an acquire of system scope,
- * and what comes over the bus is in order */
+/* HIP has no such flag. What comes over the bus is in order. */
 static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
 {
     (void)gpu;
@@ -240,13 +263,15 @@ static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
     return 0;
 }
 
-/* A kernel begins with an acquire of system scope, which invalidates what the
- * device has cached of memory that others write: coarse-grained memory, which
- * hipMalloc() gives, is up to date where kernels begin and end (HIP's
- * documentation, "Coherence control"), and lines of it in the device's L2 are
- * invalidated by requests over PCIe (LLVM's "User Guide for AMDGPU", memory
- * models of gfx90a and gfx940). A kernel that runs already may see old data, as
- * long as the memory is not fine-grained. Not proved on hardware. */
+/* What comes behind a wait begins with an acquire of the device's scope
+ * (AMD_OPT_FLUSH=0 asks for the system's), which does not invalidate the L2. A
+ * buffer has no old lines there: the store that starts a receive is behind a
+ * release of system scope, which writes back and invalidates the L2, and
+ * nothing reads the buffer before the wait. Lines of a window may be there,
+ * which its device has read before: requests over PCIe invalidate these (LLVM's
+ * "User Guide for AMDGPU", memory models of gfx90a and gfx940). A kernel that
+ * runs already may see old data, as long as the memory is not fine-grained. Not
+ * proved on hardware. */
 static const char *gstream_hip_check_remote(const gstream_gpu_t *gpu,
                                             int device)
 {
@@ -275,9 +300,9 @@ static volatile uint64_t *gstream_hip_zero(void)
     return word;
 }
 
-/* An attribute says whether a device waits for words, and none for which: some
- * may take signal memory alone. So the first stream of a device tries a wait. A
- * stream that is captured would record it. */
+/* With GPU_STREAMOPS_CP_WAIT=1 in the environment waits are for signal memory
+ * alone, which no attribute tells. So the first stream of a device tries a
+ * wait. */
 static ucs_status_t gstream_hip_try_wait(const gstream_gpu_t *gpu, void *native,
                                          int device)
 {
@@ -292,20 +317,19 @@ static ucs_status_t gstream_hip_try_wait(const gstream_gpu_t *gpu, void *native,
         return UCS_ERR_NO_MEMORY;
     }
     if ((__atomic_load_n(&tried, __ATOMIC_RELAXED) & bit) ||
-        (gpu->calls.is_capturing(native, &is_capturing) != GSTREAM_GPU_OK) ||
+        !gstream_gpu_is_ok(gpu,
+                           gpu->calls.is_capturing(native, &is_capturing)) ||
         is_capturing || (gstream_memory_map(gpu, zero, &address) != UCS_OK)) {
         return UCS_OK; /* the first wait says what is wrong */
     }
     result = gstream_hip_wait64(gpu, native, address, 0, GSTREAM_GPU_WAIT_GEQ);
-    if (result == GSTREAM_GPU_OK) {
+    if (gstream_gpu_is_ok(gpu, result)) {
         (void)__atomic_fetch_or(&tried, bit, __ATOMIC_RELAXED);
         return UCS_OK;
     }
-    gstream_gpu_forget(gpu);
     ucs_error("%s: no stream on device %d: hipStreamWaitValue64 refuses a word "
-              "of registered host memory (%s): take a device and driver that "
-              "wait for other than signal memory", gpu->name, device,
-              gstream_hip_result_name(gpu, result));
+              "of registered host memory (%s): unset GPU_STREAMOPS_CP_WAIT",
+              gpu->name, device, gstream_hip_result_name(gpu, result));
     return UCS_ERR_UNSUPPORTED;
 }
 
@@ -334,11 +358,13 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(query, "hipStreamQuery"),
     GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
     GSTREAM_HIP_NAME(is_capturing, "hipStreamIsCapturing"),
+    GSTREAM_HIP_NAME(exchange_mode, "hipThreadExchangeStreamCaptureMode"),
     GSTREAM_HIP_NAME(memory_register, "hipHostRegister"),
     GSTREAM_HIP_NAME(memory_unregister, "hipHostUnregister"),
     GSTREAM_HIP_NAME(memory_device, "hipHostGetDevicePointer"),
     GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
-    GSTREAM_HIP_NAME_OR_NULL(clear, "hipGetLastError"),
+    GSTREAM_HIP_NAME(last, "hipPeekAtLastError"),
+    GSTREAM_HIP_NAME(clear, "hipGetLastError"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_pci, "hipDeviceGetPCIBusId"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_uuid, "hipDeviceGetUuid"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.can_access, "hipDeviceCanAccessPeer"),
@@ -356,9 +382,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY2D], "hipMemcpy2DAsync"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_LAUNCH], "hipLaunchHostFunc"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_CALLBACK], "hipStreamAddCallback"),
-    GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName"),
-    GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_SINCE_6],
-                             "hipGetDevicePropertiesR0600")
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName")
 };
 
 static const char *const gstream_hip_libraries[] = {
@@ -379,6 +403,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .copy           = gstream_hip_copy,
     .launch         = gstream_hip_launch,
     .is_stream      = gstream_hip_is_stream,
+    .flag           = gstream_hip_flag,
     .is_device_type = gstream_hip_is_device_type,
     .result_name    = gstream_hip_result_name,
     .check_device   = gstream_hip_check_device,

@@ -131,12 +131,13 @@ static uint32_t gstream_ipc_name(const gstream_gpu_t *gpu, int device)
     uint8_t uuid[16] = {0};
     uint32_t name;
 
-    if (gpu->calls.ipc.get_pci(pci, sizeof(pci), device) != GSTREAM_GPU_OK) {
+    if (!gstream_gpu_is_ok(gpu, gpu->calls.ipc.get_pci(pci, sizeof(pci),
+                                                       device))) {
         return 0;
     }
     name = ucs_crc32(0, pci, strlen(pci));
     if ((gpu->calls.ipc.get_uuid != NULL) &&
-        (gpu->calls.ipc.get_uuid(uuid, device) == GSTREAM_GPU_OK)) {
+        gstream_gpu_is_ok(gpu, gpu->calls.ipc.get_uuid(uuid, device))) {
         name = ucs_crc32(name, uuid, sizeof(uuid));
     }
     return (name != 0) ? name : 1;
@@ -173,13 +174,14 @@ static void gstream_ipc_ask(const gstream_gpu_t *gpu,
         devices->reach[i] = UCS_BIT(i);
         for (j = 0; j < count; ++j) {
             can = 0;
-            if ((i != j) && (gpu->calls.ipc.can_access(&can, (int)i, (int)j) ==
-                             GSTREAM_GPU_OK) && can) {
+            if ((i != j) &&
+                gstream_gpu_is_ok(gpu, gpu->calls.ipc.can_access(&can, (int)i,
+                                                                 (int)j)) &&
+                can) {
                 devices->reach[i] |= UCS_BIT(j);
             }
         }
     }
-    gstream_gpu_forget(gpu);
     devices->count = count;
     gstream_ipc_forget_equals(devices);
 }
@@ -299,9 +301,8 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
         result = gstream_ipc_get_handle(gpu, (uintptr_t)address, length, key);
         gstream_gpu_end(gpu, &last);
     }
-    key->is_given = (result == GSTREAM_GPU_OK);
+    key->is_given = gstream_gpu_is_ok(gpu, result);
     if (!key->is_given) {
-        gstream_gpu_forget(gpu);
         ucs_debug("%s: memory %p of %zu bytes has no handle for other "
                   "processes: %s", gpu->name, address, length,
                   gpu->ops->result_name(gpu, result));
@@ -373,8 +374,8 @@ static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
     gstream_gpu_place_t last;
 
     if ((ipc->status == UCS_OK) && (gpu != NULL) &&
-        (gstream_gpu_begin(gpu, &ipc->place, &last) == GSTREAM_GPU_OK)) {
-        (void)gpu->calls.ipc.close(ipc->address);
+        gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &ipc->place, &last))) {
+        (void)gstream_gpu_is_ok(gpu, gpu->calls.ipc.close(ipc->address));
         gstream_gpu_end(gpu, &last);
     }
     free(ipc);
@@ -471,15 +472,12 @@ static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
     result     = gstream_gpu_begin(gpu, &ipc->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.ipc.open(&ipc->address, handle,
-                                     GSTREAM_GPU_IPC_PEER);
+                                     gpu->ops->flag(gpu,
+                                                    GSTREAM_GPU_IPC_PEER));
         gstream_gpu_end(gpu, &last);
     }
-    status = gstream_gpu_status(gpu, result, "memory of another process "
-                                "cannot be opened");
-    if (status != UCS_OK) {
-        gstream_gpu_forget(gpu);
-    }
-    return status;
+    return gstream_gpu_status(gpu, result, "memory of another process cannot "
+                              "be opened");
 }
 
 /* Opens all that is to be. What is in progress stays in the list. */

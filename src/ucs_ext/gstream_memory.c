@@ -241,7 +241,8 @@ static gstream_range_t *gstream_memory_register(const gstream_gpu_t *gpu,
     result = gstream_gpu_register(gpu, (void*)start, length, is_io, &mapped);
     pthread_mutex_lock(&gstream_memory.lock);
     if ((result == GSTREAM_GPU_INVALID) ||
-        (result == GSTREAM_GPU_NOT_SUPPORTED)) {
+        (result == GSTREAM_GPU_NOT_SUPPORTED) ||
+        (is_io && (result == GSTREAM_GPU_NO_MEMORY))) { /* HIP before 5.6 */
         mapped = GSTREAM_MEMORY_REFUSED;
     } else if (result != GSTREAM_GPU_OK) {
         /* Another reason, such as a capture or lack of memory, may pass */

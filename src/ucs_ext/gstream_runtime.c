@@ -36,7 +36,7 @@ static gstream_gpu_t *gstream_gpu_get(ucs_gstream_type_t type)
 ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
                                 const char *what)
 {
-    if (result == GSTREAM_GPU_OK) {
+    if (gstream_gpu_is_ok(gpu, result)) {
         return UCS_OK;
     }
     ucs_error("%s: %s: %s", gpu->name, what,
@@ -47,10 +47,8 @@ ucs_status_t gstream_gpu_status(const gstream_gpu_t *gpu, int result,
     case GSTREAM_GPU_NOT_SUPPORTED:
         return UCS_ERR_UNSUPPORTED;
     default:
-        /* A capture of this or of another stream forbids the call */
-        return ((result >= GSTREAM_GPU_CAPTURE_FIRST) &&
-                (result <= GSTREAM_GPU_CAPTURE_LAST)) ? UCS_ERR_UNSUPPORTED :
-                                                        UCS_ERR_IO_ERROR;
+        return gstream_gpu_is_capture(result) ? UCS_ERR_UNSUPPORTED :
+                                                UCS_ERR_IO_ERROR;
     }
 }
 
@@ -117,7 +115,7 @@ static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
         (void)gpu->calls.get_version(&gpu->version);
         result = gpu->calls.get_count(&gpu->num_devices);
     }
-    if (result != GSTREAM_GPU_OK) {
+    if (!gstream_gpu_is_ok(gpu, result)) {
         snprintf(gpu->reason, sizeof(gpu->reason), "%s finds no device: %s",
                  gpu->libraries[0], gpu->ops->result_name(gpu, result));
         return 0;
@@ -251,7 +249,7 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
                          int is_io, uint64_t *device_p)
 {
     unsigned flags = GSTREAM_GPU_REGISTER_ALL | GSTREAM_GPU_REGISTER_MAP |
-                     (is_io ? GSTREAM_GPU_REGISTER_IO : 0);
+                     (is_io ? gpu->ops->flag(gpu, GSTREAM_GPU_REGISTER_IO) : 0);
     gstream_gpu_place_t last;
     int result;
 
@@ -266,8 +264,7 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
         }
         gstream_gpu_end(gpu, &last);
     }
-    if (result != GSTREAM_GPU_OK) {
-        gstream_gpu_forget(gpu);
+    if (!gstream_gpu_is_ok(gpu, result)) {
         ucs_diag("%s: %s %p of %zu bytes cannot be registered: %s", gpu->name,
                  is_io ? "a device's registers" : "memory", start, length,
                  gpu->ops->result_name(gpu, result));
@@ -281,8 +278,8 @@ void gstream_gpu_unregister(ucs_gstream_type_t type, void *start)
     gstream_gpu_place_t last;
 
     /* Where the context is gone, so is what was registered */
-    if (gstream_gpu_begin(gpu, &gpu->home, &last) == GSTREAM_GPU_OK) {
-        (void)gpu->calls.memory_unregister(start);
+    if (gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &gpu->home, &last))) {
+        (void)gstream_gpu_is_ok(gpu, gpu->calls.memory_unregister(start));
         gstream_gpu_end(gpu, &last);
     }
 }
@@ -305,7 +302,7 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
         return 0;
     }
     if (!__atomic_load_n(&gpu->has_home, __ATOMIC_ACQUIRE) &&
-        ((gpu->ops->find_place(gpu, NULL, &place) != GSTREAM_GPU_OK) ||
+        (!gstream_gpu_is_ok(gpu, gpu->ops->find_place(gpu, NULL, &place)) ||
          (gstream_gpu_set_home(type, &place) != UCS_OK))) {
         return 0;
     }
@@ -320,8 +317,16 @@ static int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
                             GSTREAM_GPU_CONCURRENT_HIP;
     int value     = 0;
 
-    return (gpu->calls.get_attribute(&value, attribute, device) ==
-            GSTREAM_GPU_OK) && value;
+    return gstream_gpu_is_ok(gpu, gpu->calls.get_attribute(&value, attribute,
+                                                           device)) && value;
+}
+
+int gstream_gpu_ask(const gstream_gpu_t *gpu, uint64_t address, int attribute,
+                    int *value_p)
+{
+    *value_p = 0;
+    return gstream_gpu_is_ok(gpu, gpu->calls.pointer(value_p, attribute,
+                                                     address));
 }
 
 ucs_status_t ucs_gstream_memory_query(const void *address,
@@ -342,22 +347,16 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
     attr->type     = UCS_GSTREAM_TYPE_HOST;
     attr->is_hosts = 1;
     for (i = 0; i < ucs_static_array_size(types); ++i) {
-        gpu  = gstream_gpu_open(types[i], 1);
-        type = 0;
-        /* What a runtime does not know is an error of its */
-        if (gpu == NULL) {
+        gpu = gstream_gpu_open(types[i], 1);
+        /* The type is not asked first: before 6.2 HIP takes what it does not
+         * know for an array, and looks into it */
+        if ((gpu == NULL) ||
+            !gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_MANAGED,
+                             &is_managed) ||
+            !gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_TYPE, &type)) {
             continue;
         }
-        if (gpu->calls.pointer(&type, GSTREAM_GPU_POINTER_TYPE, place) !=
-            GSTREAM_GPU_OK) {
-            gstream_gpu_forget(gpu);
-            continue;
-        }
-        is_managed = 0;
-        device     = 0;
-        (void)gpu->calls.pointer(&is_managed, GSTREAM_GPU_POINTER_MANAGED,
-                                 place);
-        (void)gpu->calls.pointer(&device, GSTREAM_GPU_POINTER_ORDINAL, place);
+        (void)gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_ORDINAL, &device);
         attr->is_pinned  = 1;
         attr->is_managed = !!(is_managed & 0xff);
         if (attr->is_managed || gpu->ops->is_device_type(gpu, type)) {

@@ -214,7 +214,7 @@ static void run_captured(const rt_t *rt)
     CU_ASSERT_EQUAL(rt_stream_destroy(rt, native), RT_OK);
 }
 
-/* The stand-in for HIP knows no modes */
-ST_CASE_CALL(captured, run_captured(rt_start(0)))
+ST_CASE_CALL(captured_cuda, run_captured(rt_start(0)))
+ST_CASE_CALL(captured_hip, run_captured(rt_start(1)))
 
 ST_SUITE("gstream_gpu_bad")

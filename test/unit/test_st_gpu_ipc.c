@@ -719,38 +719,37 @@ CASE(far_shared, .mode = MODE_FAR, .places = {0, ON_SHARED})
 /* The second process does not have the device of the first one's buffer */
 CASE(far_unseen, .mode = MODE_FAR, .places = {1, 0}, .second_has = 1)
 
-/* Neither reaches the other's */
-static void run_no_peers(void)
+/* With a setting of the stand-ins */
+static void run_set(const char *name, const char *value, task_t to_do)
 {
-    char *before = st_env_set("STANDIN_PEER", "0");
+    char *before = st_env_set(name, value);
 
-    run_both((task_t){.mode = MODE_NEAR, .places = {0, 1}, .is_staged = 1});
-    run_both((task_t){.mode = MODE_FAR, .places = {0, 1}, .is_staged = 1});
-    run_both((task_t){.mode = MODE_FAR, .places = {0, 0}});
-    st_env_restore("STANDIN_PEER", before);
+    run_both(to_do);
+    st_env_restore(name, before);
 }
 
-ST_CASE_CALL(no_peers, run_no_peers())
+#define CASE_SET(_name, _set, _value, ...) \
+    ST_CASE_CALL(_name, run_set(_set, _value, (task_t){__VA_ARGS__}))
+
+/* Neither reaches the other's */
+CASE_SET(no_peers_near, "STANDIN_PEER", "0", .mode = MODE_NEAR,
+         .places = {0, 1}, .is_staged = 1)
+CASE_SET(no_peers, "STANDIN_PEER", "0", .mode = MODE_FAR, .places = {0, 1},
+         .is_staged = 1)
+CASE_SET(no_peers_same, "STANDIN_PEER", "0", .mode = MODE_FAR)
+
+/* The flag that opens memory has another number from HIP 6 on */
+CASE_SET(hip_6, "STANDIN_VERSION", "60443484", .mode = MODE_FAR)
 
 /* Parts of one device, which have its place on the PCI bus, and do not reach
- * each other. Without a function that tells them apart they are not known. */
+ * each other */
 static void run_parts(void)
 {
-    char *peer, *mig, *version;
+    char *peer = st_env_set("STANDIN_PEER", "0");
 
-    if (is_one_gpu()) {
-        st_cunit_skip("needs two devices");
-        return;
-    }
-    peer = st_env_set("STANDIN_PEER", "0");
-    mig  = st_env_set("STANDIN_MIG", "1");
-    run_both((task_t){.mode = MODE_FAR, .places = {0, 1}, .is_staged = 1});
-    run_both((task_t){.mode = MODE_FAR, .places = {1, 1}});
-    version = st_env_set("STANDIN_VERSION", "50120531");
-    run_case((task_t){.mode = MODE_FAR, .is_hip = 1, .places = {0, 1},
-                      .is_staged = 1}, "hip");
-    st_env_restore("STANDIN_VERSION", version);
-    st_env_restore("STANDIN_MIG", mig);
+    run_set("STANDIN_MIG", "1", (task_t){.mode = MODE_FAR, .places = {0, 1},
+                                         .is_staged = 1});
+    run_set("STANDIN_MIG", "1", (task_t){.mode = MODE_FAR, .places = {1, 1}});
     st_env_restore("STANDIN_PEER", peer);
 }
 

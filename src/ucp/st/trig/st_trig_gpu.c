@@ -17,8 +17,8 @@
  *     the two lie in different places, the word in memory of the host. So
  *     behind the wait the device must not have older data in a cache, nor the
  *     new one in a buffer: it keeps remote writes in order, or the wait flushes
- *     them, or kernels begin with an acquire of system scope. Which it is
- *     depends on the device (ucs_gstream_memory_attr_t.remote_fault; its
+ *     them, or remote writes invalidate what is cached. Which it is depends on
+ *     the device (ucs_gstream_memory_attr_t.remote_fault; its
  *     sources are in gstream_cuda.c and gstream_hip.c). A device that has none
  *     of it gets its data by way of the host, whose copies are in order.
  *   - That the data is at the device when the word is in memory of the host:
