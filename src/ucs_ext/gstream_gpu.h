@@ -211,7 +211,11 @@ typedef struct gstream_gpu_ops {
     unsigned (*wait_flags)(const gstream_gpu_t *gpu, int device);
 
     /** Why that cannot be had, with these flags or without; NULL if it can. */
-    const char *(*check_remote)(const gstream_gpu_t *gpu, int device);
+    const char *(*check_write)(const gstream_gpu_t *gpu, int device);
+
+    /** Why a store does not come behind what the stream did in a device's
+     *  memory, for other devices; NULL if it does. Or NULL: it always does. */
+    const char *(*check_start)(const gstream_gpu_t *gpu);
 } gstream_gpu_ops_t;
 
 

@@ -9,10 +9,8 @@
  *
  * A store is a packet that waits for all before it and releases that to the
  * system, and then a kernel; a wait is a kernel, which looks at its word until
- * that is large enough. A newer ROCm 7 has no such packet: its store's kernel
- * releases to the system when it ends, behind the store, and what a kernel
- * before it wrote to the device's memory may be in the L2 alone until then.
- * AMD_OPT_FLUSH=0 in the environment has each kernel release to the system.
+ * that is large enough. A newer ROCm 7 has no such packet
+ * (gstream_hip_check_start()).
  *
  * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
  * same time, where those of a stream have an order.
@@ -30,6 +28,7 @@
 #include <ucs/sys/preprocessor.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Of hip_runtime_api.h */
 enum {
@@ -272,12 +271,29 @@ static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
  * "User Guide for AMDGPU", memory models of gfx90a and gfx940). A kernel that
  * runs already may see old data, as long as the memory is not fine-grained. Not
  * proved on hardware. */
-static const char *gstream_hip_check_remote(const gstream_gpu_t *gpu,
-                                            int device)
+static const char *gstream_hip_check_write(const gstream_gpu_t *gpu, int device)
 {
     (void)gpu;
     (void)device;
     return NULL;
+}
+
+/* A newer ROCm 7 has the store's kernel release to the system when it ends,
+ * behind the store; from which release on is not known. What kernels before it
+ * wrote to the device's memory may be in the L2 alone until then: a NIC that
+ * the store starts would read what was there before, or its data be overwritten
+ * by what leaves the L2 late. With AMD_OPT_FLUSH=0 each kernel releases to the
+ * system. */
+static const char *gstream_hip_check_start(const gstream_gpu_t *gpu)
+{
+    const char *flush = getenv("AMD_OPT_FLUSH");
+
+    return ((gpu->version >= GSTREAM_HIP_VERSION_7) &&
+            ((flush == NULL) || strcmp(flush, "0"))) ?
+                   "with ROCm 7 a store may overtake what the stream wrote to "
+                   "the device's memory before (set AMD_OPT_FLUSH=0 before the "
+                   "program starts)" :
+                   NULL;
 }
 
 /* A word that is 0; it is made once and stays, as streams wait for it */
@@ -409,7 +425,8 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .check_device   = gstream_hip_check_device,
     .try_wait       = gstream_hip_try_wait,
     .wait_flags     = gstream_hip_wait_flags,
-    .check_remote   = gstream_hip_check_remote
+    .check_write    = gstream_hip_check_write,
+    .check_start    = gstream_hip_check_start
 };
 
 gstream_gpu_t gstream_hip = {

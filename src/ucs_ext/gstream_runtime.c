@@ -364,7 +364,9 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
             attr->device       = device;
             attr->is_hosts     = attr->is_managed &&
                                  gstream_gpu_is_hosts(gpu, device);
-            attr->remote_fault = gpu->ops->check_remote(gpu, device);
+            attr->write_fault  = gpu->ops->check_write(gpu, device);
+            attr->start_fault  = (gpu->ops->check_start == NULL) ?
+                                         NULL : gpu->ops->check_start(gpu);
         }
         break;
     }

@@ -152,7 +152,7 @@ static int lacks_order(void)
     return (alloc(&address, 256) == 0) &&
            (ucs_gstream_memory_query((void*)(uintptr_t)address, &attr) ==
             UCS_OK) &&
-           (attr.type == UCS_GSTREAM_TYPE_CUDA) && (attr.remote_fault != NULL);
+           (attr.type == UCS_GSTREAM_TYPE_CUDA) && (attr.write_fault != NULL);
 }
 
 ST_CASE(remote_writes)
@@ -599,7 +599,7 @@ GPU_CASE(memory)
     CU_ASSERT_EQUAL(attr.device, 0);
     CU_ASSERT_EQUAL(attr.is_managed, 0);
     CU_ASSERT_EQUAL(attr.is_pinned, 1);
-    CU_ASSERT_PTR_NULL(attr.remote_fault);
+    CU_ASSERT_PTR_NULL(attr.write_fault);
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&attr, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(attr.is_pinned, 0);

@@ -134,6 +134,45 @@ ST_CASE(old)
     run_version(HIP_5_1, is_refused);
 }
 
+/* With ROCm 7 a card is not to read what kernels wrote, unless these release it
+ */
+static int is_start_refused(void)
+{
+    ucs_gstream_memory_attr_t attr;
+    char *memory = device_alloc();
+
+    CHECK(memory != NULL);
+    CHECK(ucs_gstream_memory_query(memory, &attr) == UCS_OK);
+    CHECK(attr.type == UCS_GSTREAM_TYPE_HIP);
+    CHECK(attr.write_fault == NULL);
+    CHECK(attr.start_fault != NULL);
+    CHECK(strstr(attr.start_fault, "AMD_OPT_FLUSH=0") != NULL);
+    return 0;
+}
+
+static int is_start_taken(void)
+{
+    ucs_gstream_memory_attr_t attr;
+    char *memory = device_alloc();
+
+    CHECK(memory != NULL);
+    CHECK(ucs_gstream_memory_query(memory, &attr) == UCS_OK);
+    CHECK(attr.start_fault == NULL);
+    return 0;
+}
+
+static int is_start_taken_flush(void)
+{
+    return (setenv("AMD_OPT_FLUSH", "0", 1) == 0) ? is_start_taken() : 2;
+}
+
+ST_CASE(starts)
+{
+    run_version(HIP_6_2, is_start_taken);
+    run_version(HIP_7, is_start_refused);
+    run_version(HIP_7, is_start_taken_flush);
+}
+
 /* Before 6.2 HIP takes memory that it does not know for an array when it is
  * asked for its type */
 static int is_known(void)

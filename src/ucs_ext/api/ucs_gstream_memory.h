@@ -199,7 +199,10 @@ typedef struct ucs_gstream_memory_attr {
     /** Of a device's memory: NULL if what another device, such as a NIC, writes
      *  there is visible to what a stream of the device does behind a wait that
      *  such a device has ended; else why not. */
-    const char         *remote_fault;
+    const char         *write_fault;
+    /** The same of what a stream of the device has done, where a later store of
+     *  it has another device read or write there. */
+    const char         *start_fault;
 } ucs_gstream_memory_attr_t;
 
 

@@ -129,10 +129,10 @@ typedef void (*ucp_st_channel_cb_t)(void *arg, ucs_status_t status,
                                     size_t length);
 
 
-/** A message. Its buffer may lie in a GPU's memory where ucp_tag_send_nbx() takes
- *  that: UCX has to have been built for the GPU. It is not asked here, message by
- *  message, and UCX takes other such memory for the host's. On streams it may as
- *  in ucp_st_send_init(). */
+/** A message. Its buffer may lie in a GPU's memory where ucp_tag_send_nbx()
+ *  takes that: UCX has to have been built for the GPU. It is not asked here,
+ *  message by message, and UCX takes other such memory for the host's. On
+ *  streams it may as in ucp_st_send_init(). */
 typedef struct ucp_st_channel_msg {
     void                *buffer; /**< What is sent, which is not changed, or
                                       where it is received; NULL is legal
