@@ -138,11 +138,10 @@ static const void *gstream_copy_src(const ucs_gstream_cmd_t *cmd)
 static int gstream_copy_is_known(const gstream_gpu_t *gpu, const void *address)
 {
     uint64_t device;
-    int is_managed;
+    int type, is_managed;
 
     return (gstream_memory_map(gpu, address, &device) == UCS_OK) ||
-           gstream_gpu_ask(gpu, (uintptr_t)address, GSTREAM_GPU_POINTER_MANAGED,
-                           &is_managed);
+           gstream_gpu_knows(gpu, address, &type, &is_managed);
 }
 
 int ucs_gstream_copy_is_pageable(ucs_gstream_type_t type, const void *address)

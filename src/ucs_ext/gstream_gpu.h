@@ -57,6 +57,8 @@ enum {
 
 /** How a thread lets captures forbid calls of its: not at all */
 #define GSTREAM_GPU_CAPTURE_RELAXED 2
+
+
 /** Flags that versions have other numbers for. */
 typedef enum gstream_gpu_flag {
     GSTREAM_GPU_REGISTER_IO, /**< The memory is registers of a device */
@@ -321,10 +323,10 @@ ucs_status_t gstream_gpu_set_home(ucs_gstream_type_t type,
 int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
                          int is_io, uint64_t *device_p);
 
-/** Ask for an attribute of an address, an integer or a byte; 0 if the runtime
- *  does not know the address. It is not to be asked for the type of such. */
-int gstream_gpu_ask(const gstream_gpu_t *gpu, uint64_t address, int attribute,
-                    int *value_p);
+/** Whether a runtime knows an address; its type of memory, and whether that is
+ *  managed, if it does. */
+int gstream_gpu_knows(const gstream_gpu_t *gpu, const void *address,
+                      int *type_p, int *is_managed_p);
 
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);

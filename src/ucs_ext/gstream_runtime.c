@@ -321,12 +321,23 @@ static int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
                                                            device)) && value;
 }
 
-int gstream_gpu_ask(const gstream_gpu_t *gpu, uint64_t address, int attribute,
-                    int *value_p)
+/* An attribute of an address, an integer or a byte */
+static int gstream_gpu_ask(const gstream_gpu_t *gpu, const void *address,
+                           int attribute, int *value_p)
 {
     *value_p = 0;
     return gstream_gpu_is_ok(gpu, gpu->calls.pointer(value_p, attribute,
-                                                     address));
+                                                     (uintptr_t)address));
+}
+
+/* The type is not asked first: before 6.2 HIP takes what it does not know for
+ * an array, and looks into it */
+int gstream_gpu_knows(const gstream_gpu_t *gpu, const void *address,
+                      int *type_p, int *is_managed_p)
+{
+    return gstream_gpu_ask(gpu, address, GSTREAM_GPU_POINTER_MANAGED,
+                           is_managed_p) &&
+           gstream_gpu_ask(gpu, address, GSTREAM_GPU_POINTER_TYPE, type_p);
 }
 
 ucs_status_t ucs_gstream_memory_query(const void *address,
@@ -336,7 +347,6 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
     static const ucs_gstream_type_t types[] = {UCS_GSTREAM_TYPE_HIP,
                                                UCS_GSTREAM_TYPE_CUDA};
     const gstream_gpu_t *gpu;
-    uint64_t place = (uintptr_t)address;
     int type, is_managed, device;
     unsigned i;
 
@@ -348,15 +358,12 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
     attr->is_hosts = 1;
     for (i = 0; i < ucs_static_array_size(types); ++i) {
         gpu = gstream_gpu_open(types[i], 1);
-        /* The type is not asked first: before 6.2 HIP takes what it does not
-         * know for an array, and looks into it */
         if ((gpu == NULL) ||
-            !gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_MANAGED,
-                             &is_managed) ||
-            !gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_TYPE, &type)) {
+            !gstream_gpu_knows(gpu, address, &type, &is_managed)) {
             continue;
         }
-        (void)gstream_gpu_ask(gpu, place, GSTREAM_GPU_POINTER_ORDINAL, &device);
+        (void)gstream_gpu_ask(gpu, address, GSTREAM_GPU_POINTER_ORDINAL,
+                              &device);
         attr->is_pinned  = 1;
         attr->is_managed = !!(is_managed & 0xff);
         if (attr->is_managed || gpu->ops->is_device_type(gpu, type)) {
