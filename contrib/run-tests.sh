@@ -413,8 +413,9 @@ st_lane trig
 export UCX_TLS=cxi_trig,self
 # The sockets provider's threads are not to spin on cores that others need
 export FI_SOCKETS_PE_WAITTIME=0
-# GCC 12's LeakSanitizer takes a thread's variables of a library that lie 16 bytes
-# behind a page's begin for an older libc's, and dies: it is to find them by itself
+# GCC 12's LeakSanitizer records thread-local variables of libraries. It crashes at
+# those that begin 16 bytes behind a page's begin: it takes what is before them for
+# a header of an older glibc. intercept_tls_get_addr=0 turns the record off.
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:intercept_tls_get_addr=0
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS=suppressions=$ST_TOP/test/lsan.supp

@@ -147,8 +147,7 @@ static void each(gpu_t *gpu, void (*body)(gpu_t *gpu, size_t length, int dir))
     ST_CASE_CALL(_name##_trig_hip, gpu_run(1, "trig", _body)) \
     ST_CASE_CALL(_name##_trig_cuda, gpu_run(0, "trig", _body))
 
-/* The buffer is freed before a start, which is refused, whoever would move it
- */
+/* The buffer is freed before a start, which is refused on every lane */
 static void freed(gpu_t *gpu, size_t length, int dir)
 {
     st_side_t *side = &gpu->side[dir];
@@ -447,6 +446,13 @@ static void user_init(gpu_t *gpu, user_t *user, int i)
                                                  length, i / 2);
 }
 
+static void user_cleanup(user_t *user)
+{
+    st_free(user->op);
+    st_more_cleanup(&user->side);
+    gpu_free(&user->gpu, user->memory);
+}
+
 /* Threads on streams of both runtimes, with memory of both */
 static void run_threads(gpu_t *gpu)
 {
@@ -472,9 +478,7 @@ static void run_threads(gpu_t *gpu)
         CU_ASSERT_FALSE(users[i].failed);
     }
     for (i = 0; i < 2 * PAIRS; ++i) {
-        st_free(users[i].op);
-        st_more_cleanup(&users[i].side);
-        gpu_free(&users[i].gpu, users[i].memory);
+        user_cleanup(&users[i]);
     }
 }
 
@@ -500,9 +504,7 @@ static void use_ahead(gpu_t *gpu, int is_hip)
         st_sync(&users[i].side);
     }
     for (i = 0; i < 2; ++i) {
-        st_free(users[i].op);
-        st_more_cleanup(&users[i].side);
-        gpu_free(&users[i].gpu, users[i].memory);
+        user_cleanup(&users[i]);
     }
 }
 

@@ -65,8 +65,8 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     if ((op->lane == NULL) || !ucp_st_stage_is_device(&op->memory)) {
         return UCS_OK;
     }
-    /* Whoever moves it: a runtime would take it for the host's, and a card
-     * would send what its region still holds */
+    /* On every lane: a runtime would take it for the host's, and a card would
+     * send what its region still holds */
     (void)ucs_gstream_memory_query(op->buffer, &memory);
     if (memory.type != op->memory.type) {
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
