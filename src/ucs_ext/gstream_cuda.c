@@ -311,12 +311,13 @@ static unsigned gstream_cuda_wait_flags(const gstream_gpu_t *gpu, int device)
  * flush them, as the document of CU_STREAM_WAIT_VALUE_FLUSH has it: it is
  * required where two remote writes arrive in order, the second one ends the
  * wait, and what follows is to see the first. Some devices have neither. */
-static const char *gstream_cuda_check_write(const gstream_gpu_t *gpu,
-                                            int device)
+static const char *gstream_cuda_check_remote(const gstream_gpu_t *gpu,
+                                             int device, int is_written)
 {
     int order = 0;
 
-    if ((gstream_cuda_wait_flags(gpu, device) & GSTREAM_GPU_WAIT_FLUSH) ||
+    if (!is_written ||
+        (gstream_cuda_wait_flags(gpu, device) & GSTREAM_GPU_WAIT_FLUSH) ||
         ((gpu->calls.get_attribute(&order, GSTREAM_CUDA_REMOTE_ORDER,
                                    device) == GSTREAM_GPU_OK) &&
          (order >= GSTREAM_CUDA_ORDER_OWNER))) {
@@ -416,7 +417,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .check_device   = gstream_cuda_check_device,
     .try_wait       = gstream_cuda_try_wait,
     .wait_flags     = gstream_cuda_wait_flags,
-    .check_write    = gstream_cuda_check_write
+    .check_remote   = gstream_cuda_check_remote
 };
 
 gstream_gpu_t gstream_cuda = {

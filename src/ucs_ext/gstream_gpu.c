@@ -264,7 +264,6 @@ static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
 {
     gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
     const gstream_gpu_t *gpu     = stream->gpu;
-    int mode                     = GSTREAM_GPU_CAPTURE_RELAXED;
     gstream_gpu_place_t last;
     ucs_status_t status;
     int result;
@@ -277,10 +276,9 @@ static ucs_status_t gstream_gpu_query(ucs_gstream_h super)
     if (status != UCS_OK) {
         return status;
     }
-    gstream_gpu_exchange(gpu, &mode); /* another stream may be captured */
+    gstream_gpu_relax(gpu, &last); /* another stream may be captured */
     result = gpu->calls.query(stream->native);
-    gstream_gpu_exchange(gpu, &mode);
-    gpu->ops->leave(gpu, &last);
+    gstream_gpu_end(gpu, &last);
     return gstream_gpu_host_status(gpu, result);
 }
 
@@ -334,7 +332,6 @@ static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
 {
     gstream_gpu_stream_t *stream = gstream_gpu_derived(super);
     const gstream_gpu_t *gpu     = stream->gpu;
-    int mode                     = GSTREAM_GPU_CAPTURE_RELAXED;
     gstream_gpu_place_t last;
     ucs_status_t status;
     int result;
@@ -347,11 +344,10 @@ static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
     if (status != UCS_OK) {
         return status;
     }
-    gstream_gpu_exchange(gpu, &mode); /* as for a query */
+    gstream_gpu_relax(gpu, &last); /* as for a query */
     result = isinf(timeout) ? gpu->calls.synchronize(stream->native) :
                               gstream_gpu_poll(stream, timeout);
-    gstream_gpu_exchange(gpu, &mode);
-    gpu->ops->leave(gpu, &last);
+    gstream_gpu_end(gpu, &last);
     return gstream_gpu_host_status(gpu, result);
 }
 

@@ -153,7 +153,7 @@ typedef struct gstream_gpu gstream_gpu_t;
 typedef struct gstream_gpu_place {
     void *context; /* CUDA's */
     int  device;
-    int  mode;     /* the thread's before, for captures: gstream_gpu_begin() */
+    int  mode;     /* the thread's before, for captures: gstream_gpu_relax() */
 } gstream_gpu_place_t;
 
 
@@ -212,12 +212,9 @@ typedef struct gstream_gpu_ops {
      *  visible behind them. */
     unsigned (*wait_flags)(const gstream_gpu_t *gpu, int device);
 
-    /** Why that cannot be had, with these flags or without; NULL if it can. */
-    const char *(*check_write)(const gstream_gpu_t *gpu, int device);
-
-    /** Why a store does not come behind what the stream did in a device's
-     *  memory, for other devices; NULL if it does. Or NULL: it always does. */
-    const char *(*check_start)(const gstream_gpu_t *gpu);
+    /** As ucs_gstream_memory_remote_fault() */
+    const char *(*check_remote)(const gstream_gpu_t *gpu, int device,
+                                int is_written);
 } gstream_gpu_ops_t;
 
 
@@ -268,23 +265,19 @@ void gstream_gpu_run_func(void *arg);
  *  NULL if it cannot be used; `reason` says why, if the runtime is there. */
 const gstream_gpu_t *gstream_gpu_open(ucs_gstream_type_t type, int is_loaded);
 
-/** Exchange the thread's mode for captures. */
-static inline void gstream_gpu_exchange(const gstream_gpu_t *gpu, int *mode_p)
-{
-    if (gpu->calls.exchange_mode != NULL) {
-        (void)gpu->calls.exchange_mode(mode_p);
-    }
-}
+/** Say, where a place is the caller's current one, that the calls to come are
+ *  for no graph: of memory, and of streams that are not captured. While another
+ *  stream is, of whichever thread, they fail and spoil that capture, unless the
+ *  thread's mode is GSTREAM_GPU_CAPTURE_RELAXED. */
+void gstream_gpu_relax(const gstream_gpu_t *gpu, gstream_gpu_place_t *last);
 
-/** Make a place the caller's current one for calls that no graph is to hold: of
- *  memory, and of streams that are not captured. While another stream is, of
- *  whichever thread, they fail and spoil that capture, unless the thread's mode
- *  is GSTREAM_GPU_CAPTURE_RELAXED. A result of the runtime. */
+/** Make a place the caller's current one for such calls. A result of the
+ *  runtime. */
 int gstream_gpu_begin(const gstream_gpu_t *gpu,
                       const gstream_gpu_place_t *place,
                       gstream_gpu_place_t *last);
 
-/** Undo that. */
+/** Undo both. */
 void gstream_gpu_end(const gstream_gpu_t *gpu, gstream_gpu_place_t *last);
 
 /** Enqueue a copy that is not empty: one row, whose pitch may be anything, as a

@@ -10,7 +10,7 @@
  * A store is a packet that waits for all before it and releases that to the
  * system, and then a kernel; a wait is a kernel, which looks at its word until
  * that is large enough. A newer ROCm 7 has no such packet
- * (gstream_hip_check_start()).
+ * (gstream_hip_check_remote()).
  *
  * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
  * same time, where those of a stream have an order.
@@ -262,7 +262,14 @@ static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
     return 0;
 }
 
-/* What comes behind a wait begins with an acquire of the device's scope
+/* A newer ROCm 7 has the store's kernel release to the system when it ends,
+ * behind the store; from which release on is not known. What kernels before it
+ * wrote to the device's memory may be in the L2 alone until then: a NIC that
+ * the store starts would read what was there before, or its data be overwritten
+ * by what leaves the L2 late. With AMD_OPT_FLUSH=0 each kernel releases to the
+ * system.
+ *
+ * What comes behind a wait begins with an acquire of the device's scope
  * (AMD_OPT_FLUSH=0 asks for the system's), which does not invalidate the L2. A
  * buffer has no old lines there: the store that starts a receive is behind a
  * release of system scope, which writes back and invalidates the L2, and
@@ -271,23 +278,13 @@ static unsigned gstream_hip_wait_flags(const gstream_gpu_t *gpu, int device)
  * "User Guide for AMDGPU", memory models of gfx90a and gfx940). A kernel that
  * runs already may see old data, as long as the memory is not fine-grained. Not
  * proved on hardware. */
-static const char *gstream_hip_check_write(const gstream_gpu_t *gpu, int device)
-{
-    (void)gpu;
-    (void)device;
-    return NULL;
-}
-
-/* A newer ROCm 7 has the store's kernel release to the system when it ends,
- * behind the store; from which release on is not known. What kernels before it
- * wrote to the device's memory may be in the L2 alone until then: a NIC that
- * the store starts would read what was there before, or its data be overwritten
- * by what leaves the L2 late. With AMD_OPT_FLUSH=0 each kernel releases to the
- * system. */
-static const char *gstream_hip_check_start(const gstream_gpu_t *gpu)
+static const char *gstream_hip_check_remote(const gstream_gpu_t *gpu,
+                                            int device, int is_written)
 {
     const char *flush = getenv("AMD_OPT_FLUSH");
 
+    (void)device;
+    (void)is_written;
     return ((gpu->version >= GSTREAM_HIP_VERSION_7) &&
             ((flush == NULL) || strcmp(flush, "0"))) ?
                    "with ROCm 7 a store may overtake what the stream wrote to "
@@ -425,8 +422,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .check_device   = gstream_hip_check_device,
     .try_wait       = gstream_hip_try_wait,
     .wait_flags     = gstream_hip_wait_flags,
-    .check_write    = gstream_hip_check_write,
-    .check_start    = gstream_hip_check_start
+    .check_remote   = gstream_hip_check_remote
 };
 
 gstream_gpu_t gstream_hip = {

@@ -226,15 +226,27 @@ ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
     return UCS_ERR_UNSUPPORTED;
 }
 
+static void gstream_gpu_exchange(const gstream_gpu_t *gpu, int *mode_p)
+{
+    if (gpu->calls.exchange_mode != NULL) {
+        (void)gpu->calls.exchange_mode(mode_p);
+    }
+}
+
+void gstream_gpu_relax(const gstream_gpu_t *gpu, gstream_gpu_place_t *last)
+{
+    last->mode = GSTREAM_GPU_CAPTURE_RELAXED;
+    gstream_gpu_exchange(gpu, &last->mode);
+}
+
 int gstream_gpu_begin(const gstream_gpu_t *gpu,
                       const gstream_gpu_place_t *place,
                       gstream_gpu_place_t *last)
 {
     int result = gpu->ops->enter(gpu, place, last);
 
-    last->mode = GSTREAM_GPU_CAPTURE_RELAXED;
     if (result == GSTREAM_GPU_OK) {
-        gstream_gpu_exchange(gpu, &last->mode);
+        gstream_gpu_relax(gpu, last);
     }
     return result;
 }
@@ -371,13 +383,19 @@ ucs_status_t ucs_gstream_memory_query(const void *address,
             attr->device       = device;
             attr->is_hosts     = attr->is_managed &&
                                  gstream_gpu_is_hosts(gpu, device);
-            attr->write_fault  = gpu->ops->check_write(gpu, device);
-            attr->start_fault  = (gpu->ops->check_start == NULL) ?
-                                         NULL : gpu->ops->check_start(gpu);
         }
         break;
     }
     return UCS_OK;
+}
+
+const char *
+ucs_gstream_memory_remote_fault(const ucs_gstream_memory_attr_t *attr,
+                                int is_written)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
+
+    return gpu->ops->check_remote(gpu, attr->device, is_written);
 }
 
 ucs_status_t gstream_gpu_detect(void *handle, ucs_gstream_type_t *type_p)

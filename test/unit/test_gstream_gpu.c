@@ -140,8 +140,8 @@ static standin_counts_t counts(void)
 static int lacks_order(void)
 {
     ucs_gstream_memory_attr_t attr = {0};
-    int (*alloc)(uint64_t*, size_t);
-    uint64_t address;
+    int (*alloc)(void**, size_t);
+    void *address;
 
     if (setenv("STANDIN_VERSION", "11060", 1) ||
         setenv("STANDIN_MEMOPS", "1", 1)) {
@@ -150,9 +150,9 @@ static int lacks_order(void)
     load(&runtimes[0]);
     *(void**)&alloc = find("cuMemAlloc_v2");
     return (alloc(&address, 256) == 0) &&
-           (ucs_gstream_memory_query((void*)(uintptr_t)address, &attr) ==
-            UCS_OK) &&
-           (attr.type == UCS_GSTREAM_TYPE_CUDA) && (attr.write_fault != NULL);
+           (ucs_gstream_memory_query(address, &attr) == UCS_OK) &&
+           (attr.type == UCS_GSTREAM_TYPE_CUDA) &&
+           (ucs_gstream_memory_remote_fault(&attr, 1) != NULL);
 }
 
 ST_CASE(remote_writes)
@@ -599,7 +599,7 @@ GPU_CASE(memory)
     CU_ASSERT_EQUAL(attr.device, 0);
     CU_ASSERT_EQUAL(attr.is_managed, 0);
     CU_ASSERT_EQUAL(attr.is_pinned, 1);
-    CU_ASSERT_PTR_NULL(attr.write_fault);
+    CU_ASSERT_PTR_NULL(ucs_gstream_memory_remote_fault(&attr, 1));
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&attr, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(attr.is_pinned, 0);

@@ -196,13 +196,6 @@ typedef struct ucs_gstream_memory_attr {
     /** A runtime knows it: it is in a device, or was registered or allocated
      *  for devices, so that copies of streams do not block the host. */
     int                is_pinned;
-    /** Of a device's memory: NULL if what another device, such as a NIC, writes
-     *  there is visible to what a stream of the device does behind a wait that
-     *  such a device has ended; else why not. */
-    const char         *write_fault;
-    /** The same of what a stream of the device has done, where a later store of
-     *  it has another device read or write there. */
-    const char         *start_fault;
 } ucs_gstream_memory_attr_t;
 
 
@@ -219,6 +212,24 @@ typedef struct ucs_gstream_memory_attr {
  */
 ucs_status_t ucs_gstream_memory_query(const void *address,
                                       ucs_gstream_memory_attr_t *attr);
+
+
+/**
+ * Tell why another device, such as a NIC, is not to use a device's memory in
+ * the order of a stream of that device: the memory may lack what the stream did
+ * before a store that starts the other device; or the stream may not see,
+ * behind a wait that the other device ends, what that has written.
+ *
+ * @param [in] attr       Of memory in a device, as queried.
+ * @param [in] is_written The other device writes; else it reads.
+ *
+ * @return The reason; NULL if there is none.
+ *
+ * Threads: may be called from any thread.
+ */
+const char *
+ucs_gstream_memory_remote_fault(const ucs_gstream_memory_attr_t *attr,
+                                int is_written);
 
 
 /**

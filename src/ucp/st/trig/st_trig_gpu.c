@@ -10,16 +10,16 @@
  *
  *   - A kernel's stores to the NIC's read. The doorbell is a store of the
  *     stream, which comes after all that the stream did before, for the whole
- *     system (gstream_gpu.c), or the buffer is staged (start_fault). Where the
- *     service thread stores it, that thread saw a store of the stream first,
- *     for which the same holds.
+ *     system (gstream_gpu.c), or the buffer is staged. Where the service thread
+ *     stores it, that thread saw a store of the stream first, for which the
+ *     same holds.
  *   - The NIC's data to what the stream does behind the wait. Each write asks
  *     for FI_DELIVERY_COMPLETE, and the word is written behind the data. But
  *     the two lie in different places, the word in memory of the host. So
  *     behind the wait the device must not have older data in a cache, nor the
  *     new one in a buffer: it keeps remote writes in order, or the wait flushes
  *     them, or remote writes invalidate what is cached. Which it is depends on
- *     the device (ucs_gstream_memory_attr_t.write_fault; its sources are in
+ *     the device (ucs_gstream_memory_remote_fault(); its sources are in
  *     gstream_cuda.c and gstream_hip.c). A device that has none of it gets its
  *     data by way of the host, whose copies are in order.
  *   - That the data is at the device when the word is in memory of the host:
@@ -44,13 +44,11 @@ int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
                       const ucs_gstream_memory_attr_t *memory, int is_written)
 {
     const ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    const char *fault            = memory->start_fault;
+    const char *fault            = ucs_gstream_memory_remote_fault(memory,
+                                                                   is_written);
     char reason[UCT_TRIG_REASON_MAX];
     unsigned i;
 
-    if ((fault == NULL) && is_written) {
-        fault = memory->write_fault;
-    }
     for (i = 0; (i < dev->num_rails) && (fault == NULL); ++i) {
         if (uct_trig_mem_check(dev->rails[i].iface, address, length, reason,
                                sizeof(reason)) != UCS_OK) {
