@@ -7,6 +7,7 @@
 #include <ucs_gstream.h>
 
 #include <stdio.h>
+#include <string.h>
 
 
 static void info_print(const char *what, const char *name, int is_there,
@@ -28,6 +29,64 @@ unsigned info_lanes(void)
                    attr.lanes[i].reason);
         found += (attr.lanes[i].is_open != 0);
     }
+    return found;
+}
+
+/* The worker's lanes in its order, but lane trig last unless a card carries it
+ * out; then the lanes that are off. */
+static void info_print_line(const ucp_st_worker_attr_t *attr)
+{
+    static const char *const names[UCP_ST_LANE_LAST] = {
+        [UCP_ST_LANE_DIRECT] = "direct",
+        [UCP_ST_LANE_TRIG]   = "trig",
+        [UCP_ST_LANE_HOST]   = "host"
+    };
+    int is_card      = !strcmp(attr->provider, "cxi");
+    unsigned is_open = 0;
+    unsigned count   = 0;
+    unsigned lane, i;
+
+    printf("lanes:");
+    for (i = 0; i < attr->num_lanes; ++i) {
+        lane     = attr->lanes[i];
+        is_open |= 1u << lane;
+        if ((lane != UCP_ST_LANE_TRIG) || is_card) {
+            printf("%s %s", (count++ > 0) ? "," : "", names[lane]);
+        }
+    }
+    if ((is_open & (1u << UCP_ST_LANE_TRIG)) && !is_card) {
+        printf("%s trig on ", (count > 0) ? ";" : "");
+        if (!strcmp(attr->provider, "cxiemu")) {
+            printf("an emulated card");
+        } else {
+            printf("the provider %s", attr->provider);
+        }
+    }
+    for (count = 0, lane = UCP_ST_LANE_NONE + 1; lane < UCP_ST_LANE_LAST;
+         ++lane) {
+        if (!(is_open & (1u << lane))) {
+            printf("%s %s", (count++ > 0) ? "," : "; off:", names[lane]);
+        }
+    }
+    printf("%s\n", (count > 0) ? " (ucx_st_info -l says why)" : "");
+}
+
+unsigned info_lanes_line(void)
+{
+    const ucp_st_worker_params_t params = {.field_mask = 0};
+    unsigned found                      = 0;
+    ucp_st_worker_h worker;
+    ucp_st_worker_attr_t attr;
+
+    if (ucp_st_worker_create(&params, &worker) != UCS_OK) {
+        printf("lanes: none (ucx_st_info -l says why)\n");
+        return 0;
+    }
+    if (ucp_st_worker_query(worker, &attr) == UCS_OK) {
+        info_print_line(&attr);
+        found = attr.num_lanes;
+    }
+    (void)ucp_st_worker_destroy(worker);
     return found;
 }
 

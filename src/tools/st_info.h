@@ -9,6 +9,9 @@ unsigned info_devices(void);
 /* Prints the lanes of the library. Returns how many a worker has. */
 unsigned info_lanes(void);
 
+/* Prints on one line which lanes a worker has. Returns how many. */
+unsigned info_lanes_line(void);
+
 /* Prints the types of streams. Returns of how many there can be streams. */
 unsigned info_streams(void);
 

@@ -18,6 +18,7 @@ typedef struct info_options {
     int version;
     int devices;
     int lanes;
+    int line;
     int streams;
     int settings;
     int full;
@@ -32,6 +33,7 @@ static void info_help(void)
            "  -v   versions\n"
            "  -d   devices of the transport cxi_trig, and their limits\n"
            "  -l   lanes that a worker has, and why it has not the others\n"
+           "  -1   lanes that a worker has, on one line\n"
            "  -s   types of streams, and why one is not there\n"
            "  -c   settings: UCX_CXI_TRIG_*, UCX_GSTREAM_*, UCX_ST_*\n"
            "  -h   this text\n"
@@ -53,10 +55,11 @@ static int info_parse(info_options_t *options, int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "vdlscfh")) != -1) {
+    while ((opt = getopt(argc, argv, "vdl1scfh")) != -1) {
         options->version  |= (opt == 'v');
         options->devices  |= (opt == 'd');
         options->lanes    |= (opt == 'l');
+        options->line     |= (opt == '1');
         options->streams  |= (opt == 's');
         options->settings |= (opt == 'c');
         options->full     |= (opt == 'f');
@@ -71,7 +74,8 @@ static int info_parse(info_options_t *options, int argc, char **argv)
         return -1;
     }
     if (!options->version && !options->devices && !options->lanes &&
-        !options->streams && !options->settings && !options->help) {
+        !options->line && !options->streams && !options->settings &&
+        !options->help) {
         fprintf(stderr, "ucx_st_info: nothing is asked for; -h tells what "
                 "there is\n");
         return -1;
@@ -99,6 +103,9 @@ int main(int argc, char **argv)
     }
     if (options.lanes) {
         is_missing |= (info_lanes() == 0);
+    }
+    if (options.line) {
+        is_missing |= (info_lanes_line() == 0);
     }
     if (options.streams) {
         is_missing |= (info_streams() == 0);
