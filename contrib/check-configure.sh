@@ -130,7 +130,7 @@ works_without_cxiemu()
         status=1
     fi
     out=$(UCX_CXI_TRIG_PROVIDER=cxiemu ST_BUILDDIR=$dir \
-              "$top/contrib/ucx-st-run" "$dir/src/tools/ucx_st_info" -d 2>&1) ||
+              "$top/contrib/ucx-st-run" -q "$dir/src/tools/ucx_st_info" -d 2>&1) ||
         true
     if ! [[ $out =~ \'cxiemu\'.*was\ left\ out\ of\ this\ build ]]; then
         echo "without-cxiemu: ucx_st_info does not say so:"
@@ -139,7 +139,7 @@ works_without_cxiemu()
     fi
     # Where it is not named that is no error, but a reason
     out=$(env -u UCX_CXI_TRIG_PROVIDER -u UCX_LOG_LEVEL ST_BUILDDIR="$dir" \
-              "$top/contrib/ucx-st-run" "$dir/src/tools/ucx_st_info" -d 2>&1) ||
+              "$top/contrib/ucx-st-run" -q "$dir/src/tools/ucx_st_info" -d 2>&1) ||
         true
     if [[ $out == *ERROR* ]] ||
        { [ ! -e /sys/class/cxi ] && [[ $out != *"has no emulated one"* ]]; }

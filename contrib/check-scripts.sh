@@ -95,11 +95,16 @@ show='echo "preload=$LD_PRELOAD tls=$UCX_TLS pml=$OMPI_MCA_pml"'
 expect "no command" 2 'usage' "$run"
 expect "unknown command" 1 'no such command' "$run" /nonexistent
 expect "status of the command" 7 '' "$run" sh -c 'exit 7'
-expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,self pml=ucx" \
+expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,sm,self pml=ucx" \
     "$run" bash -c "$show"
 expect "the user's UCX_TLS" 0 'tls=tcp' env UCX_TLS=tcp "$run" bash -c "$show"
 expect "the user's LD_PRELOAD" 0 "$plugin:/nonexistent/x.so" \
     env LD_PRELOAD=/nonexistent/x.so "$run" --print true
+expect "which lanes there are" 0 \
+    '^ucx-st-run: lanes: host; off: trig, direct \(ucx_st_info -l says why\)$' \
+    env UCX_TLS=tcp,self "$run" true
+expect "-q does not say it" 0 '^$' "$run" -q true
+expect "once for all ranks" 0 '^$' env PMIX_RANK=1 "$run" true
 expect "no library" 1 'has no built' env ST_BUILDDIR="$temp" "$run" true
 
 # A stand-in for mpirun shows what the real one would get
@@ -110,6 +115,31 @@ expect "mpirun is not preloaded" 0 \
     "own=\\[\\] args=\\[-x LD_PRELOAD=[^ ]*$plugin " "$run" "$temp/mpirun" -n 2 a
 expect "variables for the ranks" 0 '-x FI_LOG_LEVEL .*-x UCX_ST_X.* -n 2 a b' \
     env UCX_ST_X=1 FI_LOG_LEVEL=warn "$run" "$temp/mpirun" -n 2 a b
+expect "variables of MPIX" 0 '-x MPIX_QUEUE_BINDING .* -n 2 a' \
+    env MPIX_QUEUE_BINDING=mpi "$run" "$temp/mpirun" -n 2 a
+expect "the ranks' LD_PRELOAD" 0 \
+    "args=\\[-x LD_PRELOAD=/x.so:[^ ]*$plugin .*--map-by node -n 2 true\\]" \
+    "$run" "$temp/mpirun" --map-by node -x LD_PRELOAD=/x.so -n 2 true
+expect "the application's own -x" 0 \
+    "-x LD_PRELOAD=[^ ]*$plugin .* -n 2 true -x LD_PRELOAD=/x.so\\]" \
+    "$run" "$temp/mpirun" -n 2 true -x LD_PRELOAD=/x.so
+expect "several programs" 0 \
+    "$plugin .* -n 1 true -v : -x LD_PRELOAD=/x.so:[^ ]*$plugin .*-n 1 false" \
+    "$run" "$temp/mpirun" -n 1 true -v : -x LD_PRELOAD=/x.so -n 1 false
+cp "$temp/mpirun" "$temp/prterun"
+expect "prterun" 0 "own=\\[\\] args=\\[-x LD_PRELOAD=[^ ]*$plugin " \
+    "$run" "$temp/prterun" -n 2 a
+
+# What Slurm starts has srun's environment and what --export sets
+cp "$temp/mpirun" "$temp/srun"
+expect "srun" 0 \
+    "own=\\[\\] args=\\[--export=ALL,LD_PRELOAD=[^ ]*$plugin -n 2 true -x\\]" \
+    "$run" "$temp/srun" -n 2 true -x
+expect "srun --export" 0 \
+    "args=\\[--export=ALL,A=1,LD_PRELOAD=[^ ]*$plugin -n 2 true --export=B\\]" \
+    "$run" "$temp/srun" -n 2 --export=ALL,A=1 true --export=B
+expect "srun --export=NONE" 1 'srun --export=NONE keeps the settings' \
+    "$run" "$temp/srun" --export=NONE -n 2 true
 
 # Each rule between the folders of src/ucp/st finds what breaks it
 tree=$temp/tree
@@ -175,6 +205,16 @@ expect "installed, no library" 1 'was found neither' \
 : > "$temp/prefix/lib/$plugin"
 expect "installed" 0 "LD_PRELOAD=$temp/prefix/lib/$plugin" \
     env -u ST_BUILDDIR "$temp/prefix/bin/ucx-st-run" --print true
+
+# LD_PRELOAD takes no blank, LD_LIBRARY_PATH no colon
+ln -s "$build" "$temp/a blank"
+# shellcheck disable=SC2016 # for the shell that is run
+expect "a folder with a blank" 0 'cxitrig[^ ]*$' \
+    env ST_BUILDDIR="$temp/a blank" "$run" -q \
+    bash -c 'grep -m 1 -o "/[^ ]*cxitrig.*" /proc/$$/maps'
+ln -s "$build" "$temp/a:colon"
+expect "a folder with a colon" 1 'takes no folder with ":".*install to another' \
+    env ST_BUILDDIR="$temp/a:colon" "$run" true
 
 echo "$count checks"
 exit $status

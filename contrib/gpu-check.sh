@@ -392,7 +392,7 @@ run_device()
         for ranks in 1 2 3; do
             [ $quick = no ] || [ $ranks = 2 ] || continue
             check_mpi $ranks "$1-$2/$name.$ranks" \
-                "$ST_TOP/contrib/ucx-st-run" mpirun --oversubscribe \
+                "$ST_TOP/contrib/ucx-st-run" -q mpirun --oversubscribe \
                 -n $ranks "$build/test/integration/$name"
         done
     done
@@ -429,18 +429,18 @@ run_programs()
         use_transports "$lane"
         for name in "${names[@]}"; do
             check_sized 2 "$1-$lane/st_progress.$name" \
-                "$ST_TOP/contrib/ucx-st-run" "$dir/st_progress" \
+                "$ST_TOP/contrib/ucx-st-run" -q "$dir/st_progress" \
                 --percent $percent "$name"
         done
         [ $quick = no ] || continue
         [ "$lane" != direct ] || # Of two lanes, one after the other
             UCX_TLS=cxi_trig,posix,self UCX_ST_LANES='' \
             check_sized 2 "$1/st_progress.p8" env -u UCX_ST_LANES \
-                "$ST_TOP/contrib/ucx-st-run" "$dir/st_progress" \
+                "$ST_TOP/contrib/ucx-st-run" -q "$dir/st_progress" \
                 --lanes direct,trig p8
-        check_sized 2 "$1-$lane/st_random" "$ST_TOP/contrib/ucx-st-run" \
+        check_sized 2 "$1-$lane/st_random" "$ST_TOP/contrib/ucx-st-run" -q \
             "$dir/st_random" --seed 20000 --count 100
-        check_sized 2 "$1-$lane/st_storm" "$ST_TOP/contrib/ucx-st-run" \
+        check_sized 2 "$1-$lane/st_storm" "$ST_TOP/contrib/ucx-st-run" -q \
             "$dir/st_storm" --kills 10
     done
 }
@@ -451,7 +451,7 @@ bench()
 {
     local name=$1
     shift
-    check_sized "$places" "$name" "$ST_TOP/contrib/ucx-st-run" "$@" \
+    check_sized "$places" "$name" "$ST_TOP/contrib/ucx-st-run" -q "$@" \
         --json "$out/bench-${name//\//_}.json"
 }
 
@@ -471,7 +471,7 @@ perftest()
                 exec 3< <("$0" "$1" -p 0 --stream "$2")
                 read -r line <&3
                 "$0" "$1" 127.0.0.1 -p "${line##* }" --stream "$2" "${@:3}"' \
-                "$ST_TOP/contrib/ucx-st-run" \
+                "$ST_TOP/contrib/ucx-st-run" -q \
                 "$build/src/tools/ucx_st_perftest" "$2" -t st_lat,st_rlat \
                 --check -m "$memory" "${words[@]}" \
                 --json "$out/bench-${name//\//_}.json"

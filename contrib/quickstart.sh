@@ -56,7 +56,7 @@ halo()
 {
     local rc=0
 
-    timeout -k 10 300 "$ST_TOP/contrib/ucx-st-run" mpirun -n 4 \
+    timeout -k 10 300 "$ST_TOP/contrib/ucx-st-run" -q mpirun -n 4 \
         "$ST_BUILD/bench/st_faces" --grid 2x2x1 --block 1 --order 7 \
         --middle 1 "$@" || rc=$?
     case $rc in

@@ -80,8 +80,8 @@ export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export LSAN_OPTIONS=suppressions=$ST_TOP/test/lsan.supp
 rc=0
-timeout -k 10 $((seconds + 300)) "${ST_NET[@]}" contrib/ucx-st-run mpirun \
-    -n "$ranks" "$dir/test/integration/mpi_plain" mixed "$seconds" "$seed" || rc=$?
+timeout -k 10 $((seconds + 300)) "${ST_NET[@]}" contrib/ucx-st-run -q \
+    mpirun -n "$ranks" "$dir/test/integration/mpi_plain" mixed "$seconds" "$seed" || rc=$?
 if [ $rc -ne 0 ]; then
     echo "run-mpi-asan: status $rc, seed $seed"
     exit 1

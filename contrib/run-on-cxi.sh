@@ -244,7 +244,7 @@ program()
 {
     local name=$1
     shift
-    try_sized 1 "$name" "${one[@]}" "$ST_TOP/contrib/ucx-st-run" \
+    try_sized 1 "$name" "${one[@]}" "$ST_TOP/contrib/ucx-st-run" -q \
         "$ST_BUILD/$1" "${@:2}"
 }
 
@@ -309,11 +309,11 @@ bench()
     export CASSINI_TLES=2048 CASSINI_SEED=0
     for grid in 2x1x1 4x1x1 2x2x1 2x2x2; do
         try_sized $((${grid//x/*})) "bench/faces.$grid" "${one[@]}" \
-            "$ST_TOP/contrib/ucx-st-run" mpirun -n $((${grid//x/*})) \
+            "$ST_TOP/contrib/ucx-st-run" -q mpirun -n $((${grid//x/*})) \
             "$ST_BUILD/bench/st_faces" --grid $grid --trials 1 --middle 1 \
             --inner $((percent / 5))
     done
-    try_sized 2 bench/pingpong "${one[@]}" "$ST_TOP/contrib/ucx-st-run" \
+    try_sized 2 bench/pingpong "${one[@]}" "$ST_TOP/contrib/ucx-st-run" -q \
         mpirun -n 2 "$ST_BUILD/bench/st_pingpong" --max 1m --trials 1
     unset CASSINI_TLES
     CASSINI_SEED=$seed
@@ -337,7 +337,7 @@ check_provider()
 {
     local out
     out=$(ST_BUILDDIR=$ST_BUILD UCX_TLS=cxi_trig,self \
-          "${one[@]}" "$ST_TOP/contrib/ucx-st-run" \
+          "${one[@]}" "$ST_TOP/contrib/ucx-st-run" -q \
           "$ST_BUILD/src/tools/ucx_st_info" -d 2>&1)
     echo "$out"
     grep -q 'provider: cxi$' <<<"$out" ||
@@ -424,11 +424,11 @@ on_nodes()
     local name=$1 size=$2 run=$ST_TOP/contrib/ucx-st-run
     shift 2
     if [ -n "$hosts" ]; then
-        try_sized 1 "$name" "$run" mpirun --host "${hosts//,/:8,}:8" \
+        try_sized 1 "$name" "$run" -q mpirun --host "${hosts//,/:8,}:8" \
             --map-by node -x ST_BUILDDIR -n "$size" "$ST_BUILD/$1" "${@:2}"
     else
         try_sized 1 "$name" "${srun[@]}" --cpu-bind=none -N 2 -n "$size" \
-            "$run" "$ST_BUILD/$1" "${@:2}"
+            "$run" -q "$ST_BUILD/$1" "${@:2}"
     fi
 }
 

@@ -48,7 +48,8 @@ run_ranks()
 {
     local ranks=$1 program=$2
     shift 2
-    run_program "$ST_RUN" mpirun -n "$ranks" "${builddir:?}/bench/$program" "$@"
+    run_program "$ST_RUN" -q mpirun -n "$ranks" \
+        "${builddir:?}/bench/$program" "$@"
 }
 
 # The values of a count, one for each process, are so many and match.
@@ -146,7 +147,7 @@ test_mbw()
 test_cost()
 {
     local lane
-    run_program "$ST_RUN" "${builddir:?}/bench/st_cost" "$@"
+    run_program "$ST_RUN" -q "${builddir:?}/bench/st_cost" "$@"
     expect_quiet
     for lane in trig host both; do
         expect_row 0 idle-$lane percent_of_a_core

@@ -43,13 +43,13 @@ try_info()
 {
     local options=$1
     shift
-    try "$@" "$run" src/tools/ucx_st_info "$options"
+    try "$@" "$run" -q src/tools/ucx_st_info "$options"
 }
 
 # Usage: try_mpi [VARIABLE=VALUE...]
 try_mpi()
 {
-    try "$@" "$run" mpirun -n 2 test/integration/mpi_plain p2p
+    try "$@" "$run" -q mpirun -n 2 test/integration/mpi_plain p2p
 }
 
 # Each argument is a part of the output, as a regular expression.
@@ -136,10 +136,10 @@ test_counters_few()
     try_mpi CASSINI_CTS=2
     [ $rc -eq 0 ] || fail "a program of MPI ends with $rc"
     has '^mpi_plain: 0 checks failed'
-    try CASSINI_CTS=2 "$run" mpirun -n 2 examples/st_hello
+    try CASSINI_CTS=2 "$run" -q mpirun -n 2 examples/st_hello
     [ $rc -ne 0 ] || fail "st_hello works with two counters"
     has "ERROR .*$counters" 'MPIX_Queue_init: '
-    try CASSINI_CTS=8 "$run" mpirun -n 2 examples/st_hello
+    try CASSINI_CTS=8 "$run" -q mpirun -n 2 examples/st_hello
     [ $rc -eq 0 ] || fail "with eight counters st_hello ends with $rc"
     has '^got: .*rank 0' '^got: .*rank 1'
 }
@@ -158,10 +158,10 @@ that device cxi0 has for the job, and needs 16 .more entries: srun \
     try_info -dl CASSINI_TLES=4
     [ $rc -eq 0 ] || fail "ucx_st_info ends with $rc, not 0"
     has '^# +deferred entries: 0, 0 of them free$' '^# Lane host: on$'
-    try CASSINI_TLES=10 "$run" mpirun -n 2 examples/st_hello
+    try CASSINI_TLES=10 "$run" -q mpirun -n 2 examples/st_hello
     [ $rc -eq 0 ] || fail "on lane host st_hello ends with $rc"
     has '^got: .*rank 0' '^got: .*rank 1'
-    try CASSINI_TLES=10 UCX_ST_LANES=trig "$run" mpirun -n 2 examples/st_hello
+    try CASSINI_TLES=10 UCX_ST_LANES=trig "$run" -q mpirun -n 2 examples/st_hello
     [ $rc -ne 0 ] || fail "st_hello works on lane trig with two entries"
     has 'ERROR .*this process may use .*res_tles=N'
     ! grep -q '^got:' <<<"$out" || fail "a message arrived"

@@ -9,4 +9,4 @@ if [ ! -x "$builddir/$2" ]; then
     echo "skipped: built without Fortran"
     exit 77
 fi
-exec "$ST_RUN" mpirun -n "$1" "$2"
+exec "$ST_RUN" -q mpirun -n "$1" "$2"

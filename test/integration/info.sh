@@ -24,7 +24,7 @@ ask()
 {
     local want=$1 options=$2 rc=0
     shift 2
-    out=$(env "$@" "$ST_RUN" "$info" "$options" 2>&1) || rc=$?
+    out=$(env "$@" "$ST_RUN" -q "$info" "$options" 2>&1) || rc=$?
     [ $rc -eq "$want" ] || fail "$options with $* ends with $rc, not $want"
 }
 

@@ -5,7 +5,8 @@ set -uo pipefail
 
 for python in python3 /usr/bin/python3; do
     if "$python" -c 'import mpi4py' 2>/dev/null; then
-        exec "$ST_RUN" mpirun -n 3 "$python" "${srcdir:?}/examples/st_ring.py"
+        exec "$ST_RUN" -q mpirun -n 3 "$python" \
+            "${srcdir:?}/examples/st_ring.py"
     fi
 done
 echo "mpi4py is not installed"

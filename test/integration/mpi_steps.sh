@@ -7,7 +7,7 @@ set -uo pipefail
 first=
 for program in examples/mpi_steps/step?; do
     [ -x "$program" ] || continue
-    result=$("$ST_RUN" mpirun -n 3 "$program") || exit 1
+    result=$("$ST_RUN" -q mpirun -n 3 "$program") || exit 1
     echo "$program: $result"
     : "${first:=$result}"
     [ "$result" = "$first" ] || { echo "not as the first one"; exit 1; }

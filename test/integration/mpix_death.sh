@@ -20,7 +20,7 @@ fi
 
 # Without recovery mpirun would kill the ranks that are to be looked at. With it
 # mpirun's status tells nothing: the ranks' own lines count.
-out=$("$ST_RUN" mpirun --enable-recovery -n 3 \
+out=$("$ST_RUN" -q mpirun --enable-recovery -n 3 \
       "${builddir:?}/test/integration/mpix_death" \
       "${1:?usage: mpix_death.sh exit|kill}" 2>&1)
 echo "$out"

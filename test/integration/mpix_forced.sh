@@ -11,7 +11,7 @@ refused()
 {
     local binding=$1 regex=$2 out
     shift 2
-    if out=$(env "$@" MPIX_QUEUE_BINDING="$binding" "$ST_RUN" mpirun -n 1 \
+    if out=$(env "$@" MPIX_QUEUE_BINDING="$binding" "$ST_RUN" -q mpirun -n 1 \
              "${builddir:?}/test/integration/mpix_comms" 2>&1); then
         echo "mpix_forced.sh: $binding is accepted" >&2
         exit 1

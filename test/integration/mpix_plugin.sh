@@ -25,4 +25,4 @@ passed)
     ;;
 *) echo "mpix_plugin.sh: no such way: $1" >&2; exit 2 ;;
 esac
-exec "$ST_RUN" mpirun -n 2 "${run[@]}"
+exec "$ST_RUN" -q mpirun -n 2 "${run[@]}"

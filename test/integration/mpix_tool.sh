@@ -20,7 +20,7 @@ front) run=(mpirun -n 2 "$dir/mpix_tool_front") ;;
 behind) run=(mpirun -n 2 "$dir/mpix_tool_behind") ;;
 *) fail "no such place: $1" ;;
 esac
-out=$("$ST_RUN" "${run[@]}" 2>&1) || fail "status $?: $out"
+out=$("$ST_RUN" -q "${run[@]}" 2>&1) || fail "status $?: $out"
 echo "$out"
 [ "$(grep -c '^tool: [1-9][0-9]* persistent requests$' <<<"$out")" -eq 2 ] ||
     fail "the tool did not see the requests of both ranks"

@@ -42,7 +42,7 @@ start_server()
     local line=
     rm -f "$temp/port"
     mkfifo "$temp/port"
-    "$ST_RUN" "$program" -p 0 "$@" >"$temp/port" 2>"$temp/server" &
+    "$ST_RUN" -q "$program" -p 0 "$@" >"$temp/port" 2>"$temp/server" &
     server=$!
     exec 3<"$temp/port"
     read -r line <&3
@@ -54,7 +54,7 @@ start_server()
 # Starts a client; sets client.
 start_client()
 {
-    "$ST_RUN" "$program" 127.0.0.1 -p "$port" "$@" >"$temp/client" 2>&1 &
+    "$ST_RUN" -q "$program" 127.0.0.1 -p "$port" "$@" >"$temp/client" 2>&1 &
     client=$!
 }
 

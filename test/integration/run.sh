@@ -59,7 +59,7 @@ busy()
 run_one()
 {
     local ranks=$1 command=$2 limit=${ST_LIMIT:-600} rc=0 memory=host
-    local launch=("$ST_RUN")
+    local launch=("$ST_RUN" -q)
     [ "$ranks" -eq 0 ] || launch+=(mpirun -n "$ranks")
     case $command in
     *.sh*) launch=(bash) ;;
@@ -117,6 +117,8 @@ st_loopback
 st_forking
 st_gpu_queues
 st_nic "$nic"
+# On the card, also within a node, unless a test says otherwise
+export UCX_TLS=${UCX_TLS-cxi_trig,self}
 
 failed=0
 ran=0

@@ -44,7 +44,7 @@ expect()
 run_faces()
 {
     local rc=0
-    UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 \
+    UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" -q mpirun -n 2 \
         "${builddir:?}/bench/st_faces" --grid 2x1x1 --trials 1 --middle 1 \
         --inner 3 >"$temp/run" 2>&1 || rc=$?
     cat "$temp/run"
@@ -108,7 +108,7 @@ test_rma()
     local lane=$1 name
     export UCX_ST_LANES=$lane
     [ "$lane" != direct ] || export UCX_TLS=posix,self
-    UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 \
+    UCX_ST_TRACE=$temp/rank.%p UCX_ST_STATS=y "$ST_RUN" -q mpirun -n 2 \
         "$builddir/bench/st_mbw" --variants put,get --min 64 --max 64 \
         --window 8 --iters 2 --trials 1 >"$temp/run" 2>&1 ||
         { cat "$temp/run"; fail "st_mbw fails"; }
@@ -149,10 +149,10 @@ test_refused()
 {
     local hello=$builddir/examples/st_hello
     expect error 'UCX_ST_TRACE: cannot write /nonexistent/x' \
-        env UCX_ST_TRACE=/nonexistent/x "$ST_RUN" mpirun -n 1 "$hello"
+        env UCX_ST_TRACE=/nonexistent/x "$ST_RUN" -q mpirun -n 1 "$hello"
     # Both ranks have one name for their file
     expect error 'UCX_ST_TRACE: another process writes .*/one; %p in the name' \
-        env UCX_ST_TRACE="$temp/one" "$ST_RUN" mpirun -n 2 "$hello"
+        env UCX_ST_TRACE="$temp/one" "$ST_RUN" -q mpirun -n 2 "$hello"
 }
 
 # Usage: write_trace FILE RANK ENTRIES

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The transport as the programs of other projects see it.
-# usage: transport.sh listed | alone | refused VARIABLE=VALUE REGEX | hook |
+# usage: transport.sh listed | alone | default | hook | rails |
+#                     refused VARIABLE=VALUE REGEX |
 #                     perftest [ucx_perftest-OPTION...] |
 #                     every uct|ucp|sleep|ways |
 #                     native REGEX [ucx_perftest-OPTION...] | rails
@@ -28,7 +29,7 @@ test_listed()
 {
     local out
     need ucx_info
-    out=$("$ST_RUN" ucx_info -d) || fail "ucx_info fails"
+    out=$("$ST_RUN" -q ucx_info -d) || fail "ucx_info fails"
     grep -A 1 'Transport: cxi_trig' <<<"$out" | grep -q "Device: $ST_DEVICE\$" ||
         fail "ucx_info does not list cxi_trig on $ST_DEVICE"
     out=$(ucx_info -d)
@@ -40,7 +41,7 @@ test_listed()
 test_alone()
 {
     local out lanes
-    out=$(UCX_LOG_LEVEL=info "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) ||
+    out=$(UCX_LOG_LEVEL=info "$ST_RUN" -q mpirun -n 2 examples/st_hello 2>&1) ||
         fail "st_hello fails: $out"
     lanes=$(grep -aoE '(ep_cfg\[|cfg#)[0-9]+.*' <<<"$out" |
             grep -o '[a-z_0-9]*/[a-z_0-9]*' | sort -u)
@@ -50,13 +51,32 @@ test_alone()
         fail "lanes on other transports"
 }
 
+# What ucx-st-run chooses: within a node streams copy through shared memory, and
+# so do UCX's own messages.
+test_default()
+{
+    local out
+    unset UCX_TLS
+    out=$("$ST_RUN" mpirun -n 4 bench/st_faces --grid 2x2x1 --block 1 \
+          --order 3 --middle 1 --inner 5 --trials 1 2>&1) || fail "$out"
+    echo "$out"
+    grep -q '^ucx-st-run: lanes: direct, ' <<<"$out" ||
+        fail "no line with the lanes"
+    grep -qE 'deferred writes fired = 0, copies = [1-9]' <<<"$out" ||
+        fail "messages within a node are not on lane direct"
+    out=$(UCX_LOG_LEVEL=info "$ST_RUN" -q mpirun -n 2 examples/st_hello 2>&1) ||
+        fail "st_hello fails: $out"
+    grep -aqE '(ep_cfg\[|cfg#).*tag\((sysv|posix)/memory' <<<"$out" ||
+        fail "plain messages do not take shared memory: $out"
+}
+
 # A setting that takes the transport away is an error, not another way, where
 # no other way is allowed.
 test_refused()
 {
     local out rc=0
     export UCX_ST_LANES=trig
-    out=$(env "$1" "$ST_RUN" mpirun -n 2 examples/st_hello 2>&1) || rc=$?
+    out=$(env "$1" "$ST_RUN" -q mpirun -n 2 examples/st_hello 2>&1) || rc=$?
     echo "$out"
     [ $rc -ne 0 ] || fail "st_hello works with $1"
     ! grep -q '^got:' <<<"$out" || fail "a message arrived with $1"
@@ -102,12 +122,12 @@ pass_perftest()
     # Built with MPI it takes itself for a part of an MPI program
     ! grep -q '^ *-P <' <<<"$(ucx_perftest -h 2>&1)" || perftest+=(-P 0)
     # Later versions want the server told of the device, too
-    "$ST_RUN" "${perftest[@]}" -p $port -x cxi_trig -d "$ST_DEVICE" &
+    "$ST_RUN" -q "${perftest[@]}" -p $port -x cxi_trig -d "$ST_DEVICE" &
     server=$! # Global: the trap needs it
     trap stop_server EXIT
     # Until the server listens, a client ends at once with a refusal
     while kill -0 "$server" 2>/dev/null; do
-        out=$("$ST_RUN" "${perftest[@]}" 127.0.0.1 -p $port -f "$@" 2>&1) &&
+        out=$("$ST_RUN" -q "${perftest[@]}" 127.0.0.1 -p $port -f "$@" 2>&1) &&
             rc=0
         grep -q 'Connection refused' <<<"$out" || break
     done
@@ -174,7 +194,7 @@ test_every_uct()
 # The card must send our header and the user's memory as one message.
 has_am_zcopy()
 {
-    "$ST_RUN" ucx_info -d | sed -n '/Transport: cxi_trig/,/^$/p' |
+    "$ST_RUN" -q ucx_info -d | sed -n '/Transport: cxi_trig/,/^$/p' |
         grep -q 'am_zcopy:'
 }
 
@@ -263,8 +283,8 @@ test_rails()
         [ "$(grep -o 'cxi_trig/[a-z0-9]*' <<<"$out" | sort -u)" = \
           "cxi_trig/$device" ] || fail "not on $device alone: $out"
     done
-    out=$(UCX_NET_DEVICES=nosuch0 UCX_TLS=cxi_trig "$ST_RUN" ucx_info -e -u t \
-          2>&1)
+    out=$(UCX_NET_DEVICES=nosuch0 UCX_TLS=cxi_trig "$ST_RUN" -q ucx_info \
+          -e -u t 2>&1)
     grep -qE "'nosuch0' is not available.*'cxiemu0'\(cxi_trig\)" <<<"$out" ||
         fail "no word of the device that is missing: $out"
     grep -q 'ERROR no usable transports/devices' <<<"$out" ||
@@ -273,7 +293,7 @@ test_rails()
 
 what=${1:-}
 case $what in
-listed|alone|refused|hook|perftest|every|native|rails)
+listed|alone|default|refused|hook|perftest|every|native|rails)
     shift
     "test_$what" "$@"
     ;;
