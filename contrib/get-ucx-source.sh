@@ -139,6 +139,19 @@ write_sources()
     [ -z "$rest" ] || printf '%s\n' "$rest"
 }
 
+# Makes the folder temp, in which root's apt can download as its own user, without
+# rights: it may enter and write it.
+make_temp()
+{
+    local user
+    temp=$(mktemp -d "${TMPDIR:-/tmp}/ucx-source.XXXXXX")
+    # shellcheck disable=SC2064 # the name of now is meant
+    trap "rm -rf '$temp'" EXIT
+    [ "$(id -u)" -eq 0 ] || return 0
+    eval "$(apt-config shell user APT::Sandbox::User)"
+    chown "${user:-root}" "$temp"
+}
+
 # Downloads and unpacks into the current folder, by an apt of its own.
 fetch()
 {
@@ -148,8 +161,7 @@ fetch()
              -o Dir::Etc::sourceparts=/dev/null
              -o "Dir::State::lists=$here/apt/lists"
              -o "Dir::Cache=$here/apt/cache"
-             -o APT::Sandbox::User=root -o Acquire::Languages=none
-             -o Acquire::Retries=3)
+             -o Acquire::Languages=none -o Acquire::Retries=3)
     apt-get "${options[@]}" update ||
         st_die "the source lists could not be fetched"
     apt-get "${options[@]}" --only-source source "$package=$version" ||
@@ -182,10 +194,7 @@ main()
         st_die "dpkg-source is missing: install the package dpkg-dev"
 
     archive=$(locate_archive)
-    mkdir -p "$ST_TOP/.deps"
-    temp=$(mktemp -d "$ST_TOP/.deps/new.XXXXXX")
-    # shellcheck disable=SC2064 # the name of now is meant
-    trap "rm -rf '$temp'" EXIT
+    make_temp
     cd "$temp"
     mkdir apt
     # shellcheck disable=SC2086 # two words
@@ -195,6 +204,7 @@ main()
     [ -f "$unpacked/src/uct/base/uct_iface.h" ] ||
         st_die "the source package $package $version has no private headers"
     echo "$version" > "$unpacked/.source-version"
+    mkdir -p "$ST_TOP/.deps"
     rm -rf "$target"
     mv -T "$unpacked" "$target"
     echo "$target: UCX $version was unpacked"
