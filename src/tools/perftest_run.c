@@ -231,7 +231,7 @@ static uint64_t perftest_run_verify(const perftest_run_t *run)
 {
     uint64_t errors = 0;
     const perftest_channel_t *channel;
-    perftest_wrong_t wrong;
+    perftest_wrong_t wrong = {0};
     unsigned i, slot;
 
     for (i = 0; i < run->num_channels; ++i) {
