@@ -111,14 +111,19 @@ other_ucx()
 }
 
 # The libraries and tools of a folder that was configured without the emulated
-# card: they build and have none of it, and ucx_st_info says that it was left out
-# when it is named.
+# card, with link-time optimization and what distributions harden with: they
+# build and have none of the card, and ucx_st_info says that it was left out when
+# it is named. They can be installed and used.
 works_without_cxiemu()
 {
-    local dir=$temp/without-cxiemu out
-    if ! make -C "$dir" -j"$(nproc)" \
-             SUBDIRS='src/ucs_ext src/uct/cxi_trig src/ucp/st src/tools' \
-             >"$dir/make.log" 2>&1; then
+    local dir=$temp/without-cxiemu out parts
+    parts='src/ucs_ext src/uct/cxi_trig src/ucp/st src/tools'
+    ! grep -q '^S\["HAVE_MPI_TRUE"\]=""' "$dir/config.status" ||
+        parts+=' contrib/openmpi/mpix_queue'
+    ! grep -q '^S\["HAVE_MPI_FORTRAN_TRUE"\]=""' "$dir/config.status" ||
+        parts+=' contrib/openmpi/fortran'
+    if ! make -C "$dir" -j"$(nproc)" SUBDIRS="$parts" >"$dir/make.log" 2>&1
+    then
         echo "without-cxiemu: it does not build:"
         tail -n 4 "$dir/make.log"
         status=1
@@ -148,6 +153,7 @@ works_without_cxiemu()
         echo "$out"
         status=1
     fi
+    "$top/contrib/check-install.sh" "$dir" SUBDIRS="$parts" || status=1
 }
 
 # The compiler's checks are run once; what is looked for here is not cached
@@ -224,8 +230,14 @@ warns next-ucx "UCX 2\\.0\\.0 is newer than 1\\.$newest, " \
 accepts without-mpi PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent \
     --without-mpi
 accepts without-cunit PKG_CONFIG_LIBDIR="$temp/pc-cunit" --without-cunit
-accepts without-cxiemu --without-cxiemu --without-mpi --without-cunit \
-    CFLAGS=-O0 && works_without_cxiemu
+hardening='-fstack-protector-strong -Wformat -Werror=format-security'
+accepts without-cxiemu --without-cxiemu --without-cunit \
+    --prefix="$temp/installed" CPPFLAGS=-D_FORTIFY_SOURCE=2 \
+    CFLAGS="-O1 -flto=auto $hardening" FCFLAGS=-O1 \
+    LDFLAGS='-Wl,-z,relro -Wl,-z,now' && works_without_cxiemu
+refuses blank-prefix 'takes no blank in the names of folders' \
+    --prefix="$temp/a blank"
+refuses 'blank build' 'takes no blank in the names of folders'
 accepts gpu-prefixes --with-rocm=/opt/rocm --with-cuda=/usr/local/cuda
 
 echo "$count configurations"

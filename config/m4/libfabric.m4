@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libfabric, for the transport.
 
-# ST_CHECK_LIBFABRIC: sets FABRIC_CPPFLAGS, FABRIC_LIBS, ST_FABRIC_VERSION.
+# ST_CHECK_LIBFABRIC: sets FABRIC_CPPFLAGS, FABRIC_LIBS, ST_FABRIC_VERSION,
+# ST_PC_FABRIC, ST_PC_FABRIC_LIBS.
 AC_DEFUN([ST_CHECK_LIBFABRIC], [
     AC_ARG_WITH([libfabric],
         [AS_HELP_STRING([--with-libfabric=PREFIX],
@@ -31,8 +32,13 @@ AC_DEFUN([ST_CHECK_LIBFABRIC], [
                       $PKG_CONFIG --cflags libfabric)
     FABRIC_LIBS=$(PKG_CONFIG_PATH=$st_fabric_path \
                   $PKG_CONFIG --libs libfabric)
+    # For ucx-st.pc, which may not find the .pc file of another one
+    ST_PC_FABRIC=libfabric ST_PC_FABRIC_LIBS=
     AS_CASE([$with_libfabric], [yes], [],
-            [FABRIC_LIBS="$FABRIC_LIBS -Wl,-rpath,$st_fabric_lib"])
+            [FABRIC_LIBS="$FABRIC_LIBS -Wl,-rpath,$st_fabric_lib"
+             ST_PC_FABRIC= ST_PC_FABRIC_LIBS=$FABRIC_LIBS])
+    AC_SUBST([ST_PC_FABRIC])
+    AC_SUBST([ST_PC_FABRIC_LIBS])
     AC_SUBST([FABRIC_CPPFLAGS])
     AC_SUBST([FABRIC_LIBS])
 ])

@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Installs a build into a folder of DESTDIR, and moves that to its prefix, which
+# must not exist; in both places it builds programs with what is there, as users
+# do: by pkg-config and by CMake. Nothing may run from the build folder meanwhile,
+# as libtool links the libraries again.
+# usage: contrib/check-install.sh BUILD-FOLDER [VARIABLE=VALUE...] (of make)
+set -uo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$(cd "${1:?no build folder}" && pwd) || exit 1
+shift
+temp=$(mktemp -d)
+# shellcheck disable=SC2064 # the name of now is meant
+trap "rm -rf '$temp'" EXIT
+status=0
+count=0
+unset LD_LIBRARY_PATH
+
+# A value of the configuration.  Usage: value NAME
+value()
+{
+    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
+}
+
+# Runs a command, which must succeed and say what matches.
+# Usage: expect WHAT REGEX COMMAND...
+expect()
+{
+    local what=$1 regex=$2 out rc=0
+    shift 2
+    count=$((count + 1))
+    out=$("$@" 2>&1) || rc=$?
+    if [ $rc -ne 0 ] || ! [[ $out =~ $regex ]]; then
+        echo "$what: status $rc, expected \"$regex\":"
+        tail -n 20 <<<"$out"
+        status=1
+    fi
+}
+
+# Installs, without a warning.  Usage: install_to DESTDIR [VARIABLE=VALUE...]
+install_to()
+{
+    local out
+    if ! out=$(make -s -C "$build" install DESTDIR="$1" "${@:2}" 2>&1); then
+        echo "make install:"
+        tail -n 20 <<<"$out"
+        exit 1
+    fi
+    count=$((count + 1))
+    if grep warning: <<<"$out"; then
+        echo "make install warns"
+        status=1
+    fi
+}
+
+# Compiles with a package's flags.  Usage: compile PACKAGE OUTPUT COMPILER SOURCE
+# shellcheck disable=SC2317 # called by expect
+compile()
+{
+    local package=$1 output=$2 flags
+    shift 2
+    flags=$(PKG_CONFIG_SYSROOT_DIR=$root pkg-config --cflags --libs "$package") ||
+        return 1
+    # shellcheck disable=SC2086 # words
+    "$@" $flags -o "$output"
+}
+
+# The program finds all its libraries, without LD_LIBRARY_PATH if it is empty.
+# Usage: finds_libraries PROGRAM
+# shellcheck disable=SC2317 # called by expect
+finds_libraries()
+{
+    local out
+    out=$(env LD_LIBRARY_PATH="$loader_path" ldd "$1") || return 1
+    ! grep 'not found' <<<"$out" || return 1
+    grep -F "$libdir/lib" <<<"$out"
+}
+
+# Builds with pkg-config.  Usage: by_pkg_config WHAT
+by_pkg_config()
+{
+    local what=$1 dir
+    dir=$(mktemp -d "$temp/XXXXXX")
+    expect "$what, ucx-st" '' compile ucx-st "$dir/lanes" cc "$temp/lanes.c"
+    expect "$what, ucx-st" 'libucp_st' finds_libraries "$dir/lanes"
+    [ -e "$libdir/libmpix_queue.so" ] || return 0
+    expect "$what, ucx-st-mpi" '' compile ucx-st-mpi "$dir/hello" mpicc \
+        "$top/examples/st_hello.c"
+    expect "$what, ucx-st-mpi" 'libmpix_queue' finds_libraries "$dir/hello"
+    [ -e "$libdir/libmpix_queue_f08.so" ] || return 0
+    expect "$what, ucx-st-f08" '' compile ucx-st-f08 "$dir/ring" mpifort \
+        -J "$dir" "$top/examples/st_ring.f90"
+    expect "$what, ucx-st-f08" 'libmpix_queue' finds_libraries "$dir/ring"
+}
+
+# Builds with CMake.  Usage: by_cmake WHAT PREFIX
+by_cmake()
+{
+    local what=$1 prefix=$2 dir
+    command -v cmake >/dev/null || { echo "(cmake is not installed)"; return 0; }
+    dir=$(mktemp -d "$temp/XXXXXX")
+    cat >"$dir/CMakeLists.txt" <<STEOF
+cmake_minimum_required(VERSION 3.18)
+project(programs C)
+find_package(UcxSt 0.1 REQUIRED)
+add_executable(lanes $temp/lanes.c)
+target_link_libraries(lanes UcxSt::ucp_st)
+if(TARGET UcxSt::mpix_queue)
+    find_package(MPI REQUIRED COMPONENTS C)
+    add_executable(hello $top/examples/st_hello.c)
+    target_link_libraries(hello UcxSt::mpix_queue MPI::MPI_C)
+endif()
+STEOF
+    expect "$what, cmake" '' cmake -S "$dir" -B "$dir/b" \
+        -DCMAKE_PREFIX_PATH="$prefix"
+    expect "$what, cmake" '' cmake --build "$dir/b"
+    expect "$what, cmake, ucp_st" 'libucp_st' finds_libraries "$dir/b/lanes"
+    [ ! -e "$libdir/libmpix_queue.so" ] ||
+        expect "$what, cmake, mpix_queue" 'libmpix_queue' finds_libraries \
+            "$dir/b/hello"
+}
+
+cat >"$temp/lanes.c" <<'STEOF'
+#include <ucp_st.h>
+int main(void)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    ucp_st_lanes_attr_t attr;
+    return ucp_st_lanes_query(&params, &attr) != UCS_OK;
+}
+STEOF
+
+prefix=$(value prefix)
+[ ! -e "$prefix" ] || { echo "$prefix exists"; exit 1; }
+root=$temp/dest
+install_to "$root" "$@"
+libdir=$root$prefix/lib
+# It is not yet where the programs look for it
+loader_path=$libdir
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+by_pkg_config "DESTDIR"
+by_cmake "DESTDIR" "$root$prefix"
+
+mkdir -p "$(dirname "$prefix")"
+mv "$root$prefix" "$prefix"
+root=
+libdir=$prefix/lib
+loader_path=
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+by_pkg_config "prefix"
+by_cmake "prefix" "$prefix"
+expect "static flags" '-lucp_st.*-lfabric' pkg-config --static --libs ucx-st
+[ ! -e "$libdir/libmpix_queue.so" ] ||
+    expect "static flags" '-lmpix_queue.*-lucp_st.*-lfabric' \
+        pkg-config --static --libs ucx-st-mpi
+
+echo "$count checks"
+exit $status
