@@ -8,7 +8,7 @@ set -euo pipefail
 usage()
 {
     cat <<STEOF
-usage: contrib/quickstart.sh [--no-deps] [--help]
+usage: contrib/quickstart.sh [--no-deps] [--prefix DIR] [--help]
 
 Installs what is missing (packages by apt-get, as root or with sudo; UCX's
 private headers into .deps/), builds into build/, and runs a halo exchange with
@@ -20,20 +20,27 @@ serial computation:
     lane trig    the network card moves the data, triggered by the streams; the
                  card is the emulated one, and its speed is not judged
 
-Ends with "quickstart: OK", or with the cause and a non-zero status. Running it
-again repeats only what is needed.
+Then it tells how to compile and run a program of yours. Ends with "quickstart: OK",
+or with the cause and a non-zero status. Running it again repeats only what is
+needed.
 
-    --no-deps  install and download nothing
+    --no-deps     install and download nothing
+    --prefix DIR  build for this folder and install there, after the runs; else
+                  nothing is installed
 STEOF
 }
 
 deps=yes
-for arg in "$@"; do
-    case $arg in
+prefix=
+while [ $# -gt 0 ]; do
+    case $1 in
     --no-deps) deps=no ;;
+    --prefix) [ $# -gt 1 ] || { usage >&2; exit 2; }; prefix=$2; shift ;;
+    --prefix=*) prefix=${1#*=} ;;
     -h|--help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
     esac
+    shift
 done
 
 # One failure, one cause, on the last line.
@@ -49,7 +56,13 @@ if [ $deps = yes ]; then
     (st_ucx_source) || fail "UCX's private headers could not be fetched"
 fi
 
-st_build "$ST_BUILD" build || fail "the build failed; see the log above"
+if [ -n "$prefix" ]; then
+    prefix=$(realpath -m -- "$prefix")
+    # What was built for another folder cannot be installed into this one
+    grep -qsxF "S[\"prefix\"]=\"$prefix\"" "$ST_BUILD/config.status" ||
+        rm -f "$ST_BUILD/config.status"
+fi
+st_build "$ST_BUILD" build ${prefix:+"--prefix=$prefix"} || fail "the build failed; see the log above"
 
 # On 4 ranks; the arguments are of st_faces
 halo()
@@ -87,4 +100,19 @@ if [ "$(count messages)" != "$(count deferred_writes_fired)" ] ||
     fail "not every message was one deferred write of the card"
 fi
 echo "deferred writes fired = messages x uses, proxied = 0"
+
+# The flags of a program, and what runs it
+flags="-I$ST_TOP/contrib/openmpi/mpix_queue"
+flags+=" -L$ST_BUILD/contrib/openmpi/mpix_queue/.libs -lmpix_queue"
+run=$ST_TOP/contrib/ucx-st-run
+if [ -n "$prefix" ]; then
+    st_say "make install into $prefix"
+    st_logged install make -C "$ST_BUILD" install ||
+        fail "the installation failed; see the log above"
+    flags="\$(PKG_CONFIG_PATH=$prefix/lib/pkgconfig pkg-config --cflags --libs ucx-st-mpi)"
+    run=$prefix/bin/ucx-st-run
+fi
+st_say "A program of yours: docs/mpi.md tells how to write one"
+echo "mpicc $ST_TOP/examples/st_hello.c $flags -o st_hello"
+echo "$run mpirun -n 2 ./st_hello"
 echo "quickstart: OK"

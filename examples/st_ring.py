@@ -5,13 +5,21 @@
 Each rank adds one to what came from the left and sends it to the right, a
 hundred times; the host enqueues everything and waits once.
 
-    contrib/ucx-st-run mpirun -n 4 python3 examples/st_ring.py
+    contrib/ucx-st-run mpirun -n 4 /usr/bin/python3 examples/st_ring.py
+
+Debian's mpi4py (package python3-mpi4py) is for Debian's python3, which need not be
+the first one in PATH.
 """
 import ctypes
+import sys
 
 # Before mpi4py, which is to call MPI through it
 lib = ctypes.CDLL("libmpix_queue.so.0", mode=ctypes.RTLD_GLOBAL)
-from mpi4py import MPI  # noqa: E402
+try:
+    from mpi4py import MPI
+except ImportError:
+    sys.exit(f"{sys.executable} has no mpi4py: Debian's package python3-mpi4py "
+             "is for /usr/bin/python3")
 
 STEPS = 100
 HOST = 0  # MPIX_QUEUE_HOST
