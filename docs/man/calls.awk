@@ -41,8 +41,21 @@ function summary(text)
     return tolower(substr(text, 1, 1)) substr(text, 2)
 }
 
-# The header that programs include, and the pages about it.
+# Whose call it is.
 function is_mpix(name) { return name ~ /^MPIX_/ }
+function is_channel(name) { return name ~ /^ucp_st_(channel|msg)_/ }
+
+# The header that programs include, and the pages about it.
+function include(name, header)
+{
+    return is_mpix(name) ? "mpix_queue.h" : is_channel(name) ? header : "ucp_st.h"
+}
+
+function pages(name)
+{
+    return is_mpix(name) ? "*mpix_queue*(3), *mpix_host*(3), " : \
+           is_channel(name) ? "*ucp_st_channel*(3), " : "*ucp_st*(3), "
+}
 
 function page(name, prototype,    file, i, header)
 {
@@ -51,12 +64,11 @@ function page(name, prototype,    file, i, header)
     sub(/.*\//, "", header)
     print name "(3)\n\n# NAME\n" > file
     print name " - " prose(summary(text[1])) > file
-    print "\n# SYNOPSIS\n\n*#include <" \
-          (is_mpix(name) ? "mpix_queue.h" : header) ">*\n" > file
+    print "\n# SYNOPSIS\n\n*#include <" include(name, header) ">*\n" > file
     print "*" literal(prototype) "*" > file
     print "\n# DESCRIPTION\n" > file
     for (i = 1; i <= paragraphs; ++i)
-        print prose(text[i]) "\n" > file
+        print (text[i] ~ /^```/ ? text[i] : prose(text[i])) "\n" > file
     if (params > 0) {
         print "# PARAMETERS\n" > file
         for (i = 1; i <= params; ++i)
@@ -69,9 +81,7 @@ function page(name, prototype,    file, i, header)
         print "# OWNERSHIP\n\n" prose(sentence(owner)) "\n" > file
     if (threads != "")
         print "# THREADS\n\n" prose(sentence(threads)) "\n" > file
-    print "# SEE ALSO\n\n" \
-          (is_mpix(name) ? "*mpix_queue*(3), *mpix_host*(3), " : \
-                           "*ucp_st_channel*(3), ") header > file
+    print "# SEE ALSO\n\n" pages(name) header > file
     close(file)
 }
 
@@ -107,10 +117,18 @@ function add(words, new)
 
 in_comment && /^ \*\// { in_comment = 0; has_comment = 1; prototype = ""; next }
 
-# Examples stay in the header
-in_comment && /^ \* @code/ { where = "code" }
-in_comment && /^ \* @endcode/ { where = "none"; next }
-in_comment && where == "code" { next }
+# An example is a paragraph of its own, with its lines as they are
+in_comment && /^ \* @code/ { where = "code"; text[++paragraphs] = "```"; next }
+in_comment && /^ \* @endcode/ {
+    where = "none"
+    text[paragraphs] = text[paragraphs] "\n```"
+    next
+}
+in_comment && where == "code" {
+    sub(/^ \* ?/, "")
+    text[paragraphs] = text[paragraphs] "\n" $0
+    next
+}
 
 in_comment {
     sub(/^ \* ?/, "")
@@ -155,7 +173,7 @@ has_comment {
         has_comment = 0
     } else if (prototype ~ /;$/) {
         has_comment = 0
-        if (match(prototype, /(MPIX|ucp_st_channel|ucp_st_msg)_[A-Za-z0-9_]+\(/))
+        if (match(prototype, /(MPIX|ucp_st)_[A-Za-z0-9_]+\(/))
             page(substr(prototype, RSTART, RLENGTH - 1), prototype)
     }
     next
