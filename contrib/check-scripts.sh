@@ -36,6 +36,9 @@ for script in quickstart.sh run-tests.sh run-ucx-gtest.sh run-mpi-asan.sh \
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
 
+expect "quickstart.sh --prefix" 2 'usage' "$top/contrib/quickstart.sh" \
+    --no-deps --prefix
+
 expect "own-network.sh" 2 'usage' "$top/contrib/own-network.sh"
 expect "own-network.sh --help" 0 '^usage: contrib/' \
     "$top/contrib/own-network.sh" --help
