@@ -162,6 +162,14 @@ run_configure plain
 grep -vE 'ac_cv_env_|ac_cv_(path|prog)_(ac_ct_)?(MPI|PKG)' \
     "$temp/plain/config.cache" > "$temp/cache"
 
+# What was linked for another folder goes, and is linked again
+: > "$temp/plain/linked.la"
+accepts plain --prefix="$temp/elsewhere"
+if [ -e "$temp/plain/linked.la" ]; then
+    echo "plain: configured for another prefix, it keeps its libraries"
+    status=1
+fi
+
 pc_without "$temp/pc-ucx" ucx
 refuses no-ucx 'install the package libucx-dev' \
     PKG_CONFIG_LIBDIR="$temp/pc-ucx"

@@ -141,6 +141,8 @@ expect "srun" 0 \
 expect "srun --export" 0 \
     "args=\\[--export=ALL,A=1,LD_PRELOAD=[^ ]*$plugin -n 2 true --export=B\\]" \
     "$run" "$temp/srun" -n 2 --export=ALL,A=1 true --export=B
+expect "srun, lanes of this node" 0 '^ucx-st-run: lanes: .* \(on [^ ]+\)' \
+    "$run" "$temp/srun" -n 2 true
 expect "srun --export=NONE" 1 'srun --export=NONE keeps the settings' \
     "$run" "$temp/srun" --export=NONE -n 2 true
 
