@@ -92,6 +92,29 @@ for words in '--ranks 0' '--seconds 1.5' '--seed x' '--nic nonsense'; do
         "$top/contrib/run-mpi-asan.sh" $words
 done
 
+# An apt that shows what it is told: nothing about its sandbox, and to download
+# in a folder of that sandbox's user
+if dpkg-query -W libucx-dev >/dev/null 2>&1; then
+    mkdir -p "$temp/apt/bin" "$temp/apt/contrib"
+    cp "$top"/contrib/{get-ucx-source,common}.sh "$temp/apt/contrib/"
+    cat > "$temp/apt/bin/apt-cache" <<'STEOF'
+#!/bin/sh
+dpkg-query -W -f 'libucx-dev | ${Version} | http://a b/main amd64 Packages' \
+    libucx-dev
+STEOF
+    cat > "$temp/apt/bin/apt-get" <<'STEOF'
+#!/bin/sh
+echo "by $(id -u), in $(stat -c %u .): $*"
+exit 1
+STEOF
+    chmod +x "$temp/apt/bin/"*
+    user=$(id -u)
+    [ "$user" -ne 0 ] || user=$(id -u _apt 2>/dev/null || echo 0)
+    expect "get-ucx-source.sh, apt's sandbox" 1 \
+        "^by $(id -u), in $user: -q( -o (Dir|Acquire)::[^ ]+)+ update" \
+        env PATH="$temp/apt/bin:$PATH" "$temp/apt/contrib/get-ucx-source.sh"
+fi
+
 plugin=libuct_cxitrig.so.0
 # shellcheck disable=SC2016 # for the shell that is run
 show='echo "preload=$LD_PRELOAD tls=$UCX_TLS pml=$OMPI_MCA_pml"'
