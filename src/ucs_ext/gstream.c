@@ -72,6 +72,14 @@ static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
 {
     ucs_status_t status;
 
+    /* Acquire: what its last user did with it is over, see
+     * ucs_gstream_put(). No new one comes, which needs the lock. */
+    if (__atomic_load_n(&stream->users, __ATOMIC_ACQUIRE) > 0) {
+        ucs_debug("%s stream %p: not destroyed, queues or others use it",
+                  stream->ops->name, (void*)stream);
+        return UCS_ERR_BUSY;
+    }
+
     /* Out first: once destroyed, the memory may be another stream's */
     ucs_list_del(&stream->list);
     __atomic_fetch_add(&gstream_registry.num_ends, 1, __ATOMIC_RELEASE);
@@ -200,6 +208,24 @@ int ucs_gstream_is_valid(ucs_gstream_h stream)
         gstream_found.num_ends = num_ends;
     }
     return found;
+}
+
+ucs_status_t ucs_gstream_get(ucs_gstream_h stream)
+{
+    ucs_gstream_h entry;
+
+    pthread_mutex_lock(&gstream_registry.lock);
+    entry = gstream_registry_find(stream);
+    if (entry != NULL) {
+        (void)__atomic_fetch_add(&entry->users, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&gstream_registry.lock);
+    return (entry != NULL) ? UCS_OK : UCS_ERR_INVALID_PARAM;
+}
+
+void ucs_gstream_put(ucs_gstream_h stream)
+{
+    (void)__atomic_fetch_sub(&stream->users, 1, __ATOMIC_RELEASE);
 }
 
 int gstream_ask_begin(ucs_gstream_h stream, uint64_t id)

@@ -60,6 +60,7 @@ struct ucs_gstream {
     ucs_list_link_t     list;
     uint64_t            id;   /* of no other stream ever */
     unsigned            asks; /* Threads that ask it; atomic */
+    unsigned            users; /* What ucs_gstream_get() counts; atomic */
 };
 
 

@@ -447,7 +447,15 @@ static void test_busy(void)
     __atomic_store_n(&released, 1, __ATOMIC_RELEASE);
     MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
     MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream)); /* idle, too */
     use_good_pair();
+
+    /* A queue that has had no matched request yet */
+    MPIX_OK(MPIX_Host_stream_create(&stream));
+    MPIX_OK(MPIX_Create_queue_stream(stream, &queue));
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+    MPIX_OK(MPIX_Queue_free(&queue));
+    MPIX_OK(MPIX_Host_stream_free(&stream));
 }
 
 /* Of a generalized request */

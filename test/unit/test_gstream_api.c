@@ -248,6 +248,23 @@ ST_CASE(destroy_pending)
     CU_ASSERT_FALSE(ucs_gstream_is_valid(stream));
 }
 
+/* Nor is one that somebody uses, and each use counts */
+ST_CASE(destroy_used)
+{
+    ucs_gstream_h stream = gstream_util_create();
+
+    CU_ASSERT_EQUAL(ucs_gstream_get(NULL), UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucs_gstream_get(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_get(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    ucs_gstream_put(stream);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    CU_ASSERT(ucs_gstream_is_valid(stream));
+    ucs_gstream_put(stream);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_get(stream), UCS_ERR_INVALID_PARAM);
+}
+
 
 /* Timeouts of synchronize */
 

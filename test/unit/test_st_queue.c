@@ -243,6 +243,30 @@ FLOW_CASE(other_queue, LEN, 0)
     st_sync(b);
 }
 
+/* S12: a stream is not destroyed while it has a queue, idle or not */
+FLOW_CASE(stream_has_queue, LEN, 0)
+{
+    ucp_st_queue_h first, last;
+    ucs_gstream_h stream;
+
+    CU_ASSERT_EQUAL_FATAL(st_any_stream(&stream), UCS_OK);
+    first = st_queue(a, stream);
+    last  = st_queue(a, stream);
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(first), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    CU_ASSERT(ucs_gstream_is_valid(stream));
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(last, flow->send), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(last, flow->send), UCS_OK);
+    st_use(b, flow->recv);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(last, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(last), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(stream), UCS_OK);
+    st_sync(b);
+}
+
 /* The host wait is for the queue, not for others' commands behind it */
 FLOW_CASE(wait_is_for_queue, LEN, 0)
 {

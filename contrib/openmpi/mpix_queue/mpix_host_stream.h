@@ -84,7 +84,7 @@ int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
  * @param [in,out] stream The handle; set to NULL.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING,
- *         with no effect, while it has work.
+ *         with no effect, while it has work, or a queue, idle or not.
  *
  * Threads: no other call on the stream at the same time.
  */

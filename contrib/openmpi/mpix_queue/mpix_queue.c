@@ -161,6 +161,12 @@ static int mpix_queue_create(const char *func, ucs_gstream_h stream,
     if (queue == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
+    /* Also for messages alone, which need no st queue */
+    if (ucs_gstream_get(stream) != UCS_OK) {
+        free(queue);
+        return mpix_fail(func, MPI_ERR_ARG, "%p is no live stream",
+                         (void*)stream);
+    }
 
     queue->stream = stream;
     queue->comm   = comm;
@@ -195,6 +201,7 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     if (queue->batch != NULL) {
         mpix_batch_destroy(queue->batch);
     }
+    ucs_gstream_put(queue->stream);
     if (queue->is_made) {
         (void)ucs_gstream_destroy(queue->stream);
     }

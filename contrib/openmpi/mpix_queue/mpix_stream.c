@@ -115,18 +115,24 @@ int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
 
 int MPIX_Host_stream_free(void **stream)
 {
+    static const char func[] = "MPIX_Host_stream_free";
     ucs_status_t status;
 
     if ((stream == NULL) || !ucs_gstream_is_valid(*stream)) {
-        return mpix_stream_refuse("MPIX_Host_stream_free",
-                                   (stream == NULL) ? NULL : *stream);
+        return mpix_stream_refuse(func, (stream == NULL) ? NULL : *stream);
     }
 
     status = ucs_gstream_destroy(*stream);
+    if (status == UCS_ERR_BUSY) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_PENDING,
+                                    "commands are in flight, or a queue has "
+                                    "the stream: call MPIX_Queue_free first"));
+    }
     if (status == UCS_OK) {
         *stream = NULL;
     }
-    return mpix_stream_return("MPIX_Host_stream_free", status);
+    return mpix_stream_return(func, status);
 }
 
 int MPIX_Host_stream_launch(void *stream, MPIX_Host_func func, void *arg)

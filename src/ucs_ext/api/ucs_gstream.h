@@ -273,7 +273,8 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
  *
  * @param [in] stream The stream.
  *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are pending or
+ * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are pending,
+ *         while a queue or something else uses it (@ref ucs_gstream_get), or
  *         when called from a command of this stream;
  *         UCS_ERR_INVALID_PARAM if @a stream is not a live stream.
  *
@@ -281,6 +282,31 @@ ucs_status_t ucs_gstream_query_type(ucs_gstream_type_t type,
  * Threads: no other call on this stream may run at the same time.
  */
 ucs_status_t ucs_gstream_destroy(ucs_gstream_h stream);
+
+
+/**
+ * Use a stream: it is not destroyed until @ref ucs_gstream_put, however often
+ * it is used. Queues do so with theirs.
+ *
+ * @param [in] stream Handle to use; any pointer value, which is looked up.
+ *
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a stream is not a live stream.
+ *
+ * Ownership: the stream stays that of whoever created it.
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_get(ucs_gstream_h stream);
+
+
+/**
+ * End a use of a stream.
+ *
+ * @param [in] stream A stream that the caller has got.
+ *
+ * Ownership: the stream may be gone on return.
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_put(ucs_gstream_h stream);
 
 
 /**

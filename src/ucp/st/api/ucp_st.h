@@ -68,8 +68,9 @@ enum ucp_st_queue_params_field {
 typedef struct ucp_st_queue_params {
     /** Mask of @ref ucp_st_queue_params_field. */
     uint64_t      field_mask;
-    /** The stream that carries the queue's commands; must be set, and must
-     *  outlive the queue. */
+    /** The stream that carries the queue's commands; must be set. It is not
+     *  destroyed before the queue: @ref ucs_gstream_destroy returns
+     *  UCS_ERR_BUSY. */
     ucs_gstream_h stream;
 } ucp_st_queue_params_t;
 

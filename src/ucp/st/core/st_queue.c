@@ -107,14 +107,15 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
         return status;
     }
     if (!(params->field_mask & UCP_ST_QUEUE_PARAM_FIELD_STREAM) ||
-        !ucs_gstream_is_valid(params->stream)) {
+        (ucs_gstream_get(params->stream) != UCS_OK)) {
         ucs_error("a queue needs a live stream, which the given handle is not");
         return UCS_ERR_INVALID_PARAM;
     }
     queue = ucp_st_object_alloc(UCP_ST_OBJECT_QUEUE, sizeof(*queue),
                                 offsetof(struct ucp_st_queue, parts));
     if (queue == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        status = UCS_ERR_NO_MEMORY;
+        goto err_stream;
     }
     queue->worker = worker;
     queue->stream = params->stream;
@@ -144,6 +145,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
 err:
     ucp_st_queue_put_marks(queue);
     free(queue);
+err_stream:
+    ucs_gstream_put(params->stream);
     return status;
 }
 
@@ -260,6 +263,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (!queue->is_lost) {
         ucp_st_queue_put_marks(queue);
     }
+    ucs_gstream_put(queue->stream);
     free(queue->cmds);
     free(queue);
     return UCS_OK;
