@@ -151,6 +151,19 @@ static ucs_gpu_runtime_t ucs_gpu_runtimes[UCS_GPU_LAST] = {
 static pthread_mutex_t ucs_gpu_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
+/* A thread of the parent may have been about to find one */
+void ucs_gpu_forked(void)
+{
+    unsigned i;
+
+    (void)pthread_mutex_init(&ucs_gpu_lock, NULL);
+    for (i = 0; i < UCS_GPU_LAST; ++i) {
+        if (!ucs_gpu_runtimes[i].is_found) {
+            ucs_gpu_runtimes[i].loads = 0;
+        }
+    }
+}
+
 static int ucs_gpu_read_loads(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uint64_t *loads_p = arg;

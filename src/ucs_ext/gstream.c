@@ -5,6 +5,7 @@
 #endif
 
 #include "gstream.h"
+#include "gstream_fork.h"
 #include "gstream_gpu.h"
 #include "gstream_host.h"
 #include "gstream_futex.h"
@@ -88,6 +89,26 @@ static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
         ucs_list_add_tail(&gstream_registry.streams, &stream->list);
     }
     return status;
+}
+
+void gstream_registry_fork_begin(void)
+{
+    pthread_mutex_lock(&gstream_registry.lock);
+}
+
+/* Streams of devices know by their runtime that they are a parent's */
+void gstream_registry_fork_end(int is_child)
+{
+    ucs_gstream_h entry;
+
+    if (is_child) {
+        ucs_list_for_each(entry, &gstream_registry.streams, list) {
+            if (entry->type == UCS_GSTREAM_TYPE_HOST) {
+                entry->ops = &gstream_host_forked_ops;
+            }
+        }
+    }
+    pthread_mutex_unlock(&gstream_registry.lock);
 }
 
 static ucs_gstream_type_t

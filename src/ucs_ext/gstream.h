@@ -51,8 +51,9 @@ typedef struct gstream_ops {
 
 
 /**
- * Head of every back end's stream. ops and type are constant; list is protected
- * by the lock of the front's registry, which sets id.
+ * Head of every back end's stream. ops and type are constant, but for ops in a
+ * child that was forked; list is protected by the lock of the front's registry,
+ * which sets id.
  */
 struct ucs_gstream {
     const gstream_ops_t *ops;

@@ -15,6 +15,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_fork.h"
 #include "gstream_gpu.h"
 #include "gstream_memory.h"
 #include "gstream_thread.h"
@@ -48,6 +49,13 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+/* Streams of the runtime stay where they are: nobody uses it */
+void gstream_copy_forked(void)
+{
+    pthread_mutex_init(&gstream_copy.lock, NULL);
+    __atomic_store_n(&gstream_copy.num_threads, 0, __ATOMIC_RELAXED);
+}
 
 /* Makes a device's stream. A result of the runtime. */
 static int gstream_copy_make(const gstream_gpu_t *gpu, int device,

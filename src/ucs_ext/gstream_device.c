@@ -21,6 +21,7 @@
 #endif
 
 #include "gstream_device.h"
+#include "gstream_fork.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -87,6 +88,12 @@ int gstream_device_covers(const volatile uint64_t *address)
         device = device->next;
     }
     return device != NULL;
+}
+
+void gstream_device_forked(void)
+{
+    pthread_mutex_init(&gstream_device_lock, NULL);
+    atomic_store(&gstream_devices, NULL);
 }
 
 /* A slot that nobody has, which is then taken. Lock held. */

@@ -19,6 +19,7 @@
 #include "api/ucs_gstream_event.h"
 #include "api/ucs_gstream_memory.h"
 #include "gstream.h"
+#include "gstream_fork.h"
 #include "gstream_futex.h"
 #include "gstream_pace.h"
 #include "gstream_sleep.h"
@@ -45,9 +46,10 @@ struct gstream_record {
                                     again while nobody refers to it */
 };
 
-/* An event. config is constant, the rest is protected by lock. */
+/* An event. config and forks are constant, the rest is protected by lock. */
 struct ucs_gstream_event {
     gstream_pace_config_t config;
+    unsigned              forks; /* gstream_forks */
     pthread_mutex_t       lock;
     gstream_record_t      *last; /* NULL: never recorded */
     gstream_record_t      *free;
@@ -161,21 +163,26 @@ ucs_status_t ucs_gstream_event_create(ucs_gstream_event_h *event_p)
     }
 
     pthread_mutex_init(&event->lock, NULL);
-    event->last = NULL;
-    event->free = NULL;
-    event->uses = 0;
-    *event_p    = event;
+    event->forks = gstream_forks;
+    event->last  = NULL;
+    event->free  = NULL;
+    event->uses  = 0;
+    *event_p     = event;
     return UCS_OK;
 }
 
 /* Checks the event of a call and locks it. UCS_ERR_NO_ELEM, and not locked, if
- * it was never recorded but has to be. */
+ * it was never recorded but has to be; UCS_ERR_UNSUPPORTED if it is of a
+ * process that this one was forked from. */
 static ucs_status_t gstream_event_lock(ucs_gstream_event_h event,
                                        int has_record)
 {
     if (event == NULL) {
         ucs_error("NULL event");
         return UCS_ERR_INVALID_PARAM;
+    }
+    if (event->forks != gstream_forks) {
+        return gstream_fork_refuse("event", event);
     }
 
     pthread_mutex_lock(&event->lock);

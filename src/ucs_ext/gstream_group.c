@@ -19,6 +19,7 @@
 #endif
 
 #include "gstream_group.h"
+#include "gstream_fork.h"
 #include "gstream_futex.h"
 #include "gstream_host.h"
 #include "gstream_pace.h"
@@ -64,6 +65,7 @@ struct ucs_gstream_group {
     gstream_pace_config_t pace_config;
     uint64_t              turn_nsec;
     unsigned              num_threads;
+    unsigned              forks; /* gstream_forks */
     gstream_executor_t    executors[];
 };
 
@@ -89,6 +91,13 @@ UCS_EXT_CONFIG_REGISTER_TABLE(gstream_group_config_table, "Groups of streams",
 gstream_sched_t *gstream_group_sched(ucs_gstream_group_h group)
 {
     return &group->sched;
+}
+
+ucs_status_t gstream_group_check(ucs_gstream_group_h group)
+{
+    return (group->forks == gstream_forks) ?
+                   UCS_OK :
+                   gstream_fork_refuse("group of streams", group);
 }
 
 static int gstream_executor_has_waiting(gstream_executor_t *executor)
@@ -222,7 +231,7 @@ gstream_group_start(ucs_gstream_group_h group,
 
 /* What is wrong with the parameters; NULL if nothing. */
 static const char *
-gstream_group_check(const ucs_gstream_group_params_t *params)
+gstream_group_check_params(const ucs_gstream_group_params_t *params)
 {
     if ((params->field_mask & UCS_GSTREAM_GROUP_PARAM_FIELD_CPUS) &&
         ((params->cpus.list == NULL) || (params->cpus.count == 0))) {
@@ -240,7 +249,7 @@ static ucs_status_t
 gstream_group_config_read(const ucs_gstream_group_params_t *params,
                           gstream_group_config_t *config)
 {
-    const char *defect = gstream_group_check(params);
+    const char *defect = gstream_group_check_params(params);
     ucs_status_t status;
 
     if (defect != NULL) {
@@ -288,6 +297,7 @@ gstream_group_alloc(const gstream_group_config_t *config)
 
     group              = memset(memory, 0, size);
     group->num_threads = config->num_threads;
+    group->forks       = gstream_forks;
     group->turn_nsec   = (uint64_t)(config->turn_time * GSTREAM_NSEC_PER_SEC);
     gstream_sched_init(&group->sched, group->num_threads);
     return group;
@@ -338,11 +348,17 @@ ucs_status_t ucs_gstream_group_create(const ucs_gstream_group_params_t *params,
 
 ucs_status_t ucs_gstream_group_destroy(ucs_gstream_group_h group)
 {
+    ucs_status_t status;
+
     if (group == NULL) {
         ucs_error("cannot destroy a group of streams: NULL argument");
         return UCS_ERR_INVALID_PARAM;
     }
 
+    status = gstream_group_check(group);
+    if (status != UCS_OK) {
+        return status;
+    }
     if (!gstream_group_stop(group, group->num_threads)) {
         ucs_debug("group %p: not destroyed, it has streams", (void*)group);
         return UCS_ERR_BUSY;

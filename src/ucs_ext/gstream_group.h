@@ -9,4 +9,9 @@
 /** What the streams of a group submit their commands to. */
 gstream_sched_t *gstream_group_sched(ucs_gstream_group_h group);
 
+
+/** UCS_ERR_UNSUPPORTED, which is logged, if the group is of a process that this
+ *  one was forked from. */
+ucs_status_t gstream_group_check(ucs_gstream_group_h group);
+
 #endif

@@ -25,6 +25,7 @@
 
 #include "gstream_host.h"
 #include "gstream_device.h"
+#include "gstream_fork.h"
 #include "gstream_futex.h"
 #include "gstream_group.h"
 #include "gstream_pace.h"
@@ -50,6 +51,11 @@
 
 /* Longer timeouts of synchronize are for ever. */
 #define GSTREAM_HOST_TIMEOUT_MAX 1e9
+
+#define GSTREAM_HOST_CAPS \
+    (UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT | UCS_GSTREAM_CAP_COPY | \
+     UCS_GSTREAM_CAP_FUNC | UCS_GSTREAM_CAP_CHEAP | UCS_GSTREAM_CAP_HELP | \
+     UCS_GSTREAM_CAP_WAKE)
 
 
 /* A host stream. Fields without a remark are constant after creation. */
@@ -418,6 +424,12 @@ static ucs_status_t gstream_host_create(const ucs_gstream_params_t *params,
         ucs_error("cannot create a host stream: %s", defect);
         goto err;
     }
+    if (params->field_mask & UCS_GSTREAM_PARAM_FIELD_GROUP) {
+        status = gstream_group_check(params->group);
+        if (status != UCS_OK) {
+            goto err;
+        }
+    }
 
     host = gstream_host_alloc();
     if (host == NULL) {
@@ -611,15 +623,46 @@ static int gstream_host_reaches(ucs_gstream_h stream,
 
 const gstream_ops_t gstream_host_ops = {
     .name        = "host",
-    .caps        = UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT |
-                   UCS_GSTREAM_CAP_COPY | UCS_GSTREAM_CAP_FUNC |
-                   UCS_GSTREAM_CAP_CHEAP | UCS_GSTREAM_CAP_HELP |
-                   UCS_GSTREAM_CAP_WAKE,
+    .caps        = GSTREAM_HOST_CAPS,
     .create      = gstream_host_create,
     .destroy     = gstream_host_destroy,
     .enqueue     = gstream_host_enqueue,
     .synchronize = gstream_host_synchronize,
     .query       = gstream_host_query,
+    .reaches     = gstream_host_reaches,
+    .native      = gstream_host_native
+};
+
+
+static ucs_status_t gstream_host_refuse(ucs_gstream_h stream)
+{
+    return gstream_fork_refuse("host stream", stream);
+}
+
+static ucs_status_t
+gstream_host_refuse_enqueue(ucs_gstream_h stream, const ucs_gstream_cmd_t *cmds,
+                            size_t count)
+{
+    (void)cmds;
+    (void)count;
+    return gstream_host_refuse(stream);
+}
+
+static ucs_status_t gstream_host_refuse_synchronize(ucs_gstream_h stream,
+                                                    double timeout)
+{
+    (void)timeout;
+    return gstream_host_refuse(stream);
+}
+
+const gstream_ops_t gstream_host_forked_ops = {
+    .name        = "host",
+    .caps        = GSTREAM_HOST_CAPS,
+    .create      = gstream_host_create,
+    .destroy     = gstream_host_refuse,
+    .enqueue     = gstream_host_refuse_enqueue,
+    .synchronize = gstream_host_refuse_synchronize,
+    .query       = gstream_host_refuse,
     .reaches     = gstream_host_reaches,
     .native      = gstream_host_native
 };

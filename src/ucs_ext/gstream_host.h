@@ -10,6 +10,10 @@
 /** The back end of UCS_GSTREAM_TYPE_HOST. */
 extern const gstream_ops_t gstream_host_ops;
 
+/** The same for streams of a process that this one was forked from: they refuse
+ *  all. */
+extern const gstream_ops_t gstream_host_forked_ops;
+
 
 /** Run a stream's commands until there are none, or one waits for a word, or
  *  'nsec' have passed; the calling thread has taken the stream's task. */

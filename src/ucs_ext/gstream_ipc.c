@@ -45,6 +45,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_fork.h"
 #include "gstream_gpu.h"
 #include "gstream_thread.h"
 
@@ -102,6 +103,18 @@ static struct {
     .device_lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+void gstream_ipc_forked(void)
+{
+    pthread_mutex_init(&gstream_ipc.lock, NULL);
+    pthread_mutex_init(&gstream_ipc.device_lock, NULL);
+    pthread_cond_init(&gstream_ipc.closed, NULL);
+    gstream_ipc.list       = NULL;
+    gstream_ipc.has_opener = 0;
+    gstream_ipc.has_closer = 0;
+    __atomic_store_n(&gstream_ipc.has_memory, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&gstream_ipc.is_closing, 0, __ATOMIC_RELAXED);
+}
 
 static int gstream_ipc_is_complete(const gstream_gpu_ipc_calls_t *calls)
 {

@@ -15,6 +15,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_fork.h"
 #include "gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
@@ -291,7 +292,7 @@ static unsigned gstream_memory_size_index(size_t length)
 
 /* In a child that was forked, which has none of the pieces, nor anything that
  * was registered. Nobody else is there. */
-static void gstream_memory_forked(void)
+void gstream_memory_forked(void)
 {
     pthread_mutex_init(&gstream_memory.lock, NULL);
     pthread_cond_init(&gstream_memory.cond, NULL);
@@ -305,7 +306,6 @@ static void gstream_memory_grow(unsigned index)
     size_t size           = (size_t)UCS_ARCH_CACHE_LINE_SIZE << index;
     gstream_range_t range = {.length = ucs_max(size, GSTREAM_MEMORY_AREA_SIZE)};
     size_t count          = range.length / size;
-    static int has_fork;
     gstream_piece_t *piece;
     void *area;
 
@@ -316,10 +316,7 @@ static void gstream_memory_grow(unsigned index)
     }
     /* A child process must not get a copy of what devices write to in its
      * parent's place */
-    if (!has_fork) {
-        has_fork = (pthread_atfork(NULL, NULL, gstream_memory_forked) == 0);
-    }
-    if (has_fork) {
+    if (gstream_fork_is_on) {
         (void)madvise(area, range.length, MADV_DONTFORK);
     }
     range.start = (uintptr_t)area;

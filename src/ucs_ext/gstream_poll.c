@@ -21,6 +21,7 @@
 #endif
 
 #include "gstream_poll.h"
+#include "gstream_fork.h"
 
 #include <ucs/sys/math.h>
 
@@ -110,6 +111,19 @@ void gstream_poll_end(gstream_polled_t *polled)
         if (polled->slots & UCS_BIT(i)) {
             gstream_poll_end_slot(polled, i);
         }
+    }
+}
+
+void gstream_poll_forked(void)
+{
+    unsigned i;
+
+    pthread_mutex_init(&gstream_pollers.lock, NULL);
+    atomic_store(&gstream_pollers.count, 0);
+    for (i = 0; i < GSTREAM_POLL_MAX; ++i) {
+        gstream_pollers.slots[i].is_taken = 0;
+        atomic_store(&gstream_pollers.slots[i].is_open, 0);
+        atomic_store(&gstream_pollers.slots[i].users, 0);
     }
 }
 

@@ -13,6 +13,7 @@
 
 #include "gstream_gpu.h"
 #include "gstream_device.h"
+#include "gstream_fork.h"
 #include "gstream_memory.h"
 #include "api/ucs_gpu.h"
 
@@ -130,7 +131,7 @@ static int gstream_gpu_open_devices(gstream_gpu_t *gpu)
 
 /* In a child that was forked, which has no thread of a runtime, and perhaps
  * locks of theirs that nobody unlocks. Nobody else is there. */
-static void gstream_gpu_forked(void)
+void gstream_gpu_forked(void)
 {
     gstream_gpu_t *runtimes[] = {&gstream_cuda, &gstream_hip};
     unsigned i;
@@ -163,8 +164,6 @@ static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
 
 static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
 {
-    static int has_fork;
-
     if (gpu->is_open) {
         return 1;
     }
@@ -175,9 +174,6 @@ static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
     if (!gstream_gpu_open_devices(gpu)) {
         gpu->is_useless = 1; /* It finds none later either */
         return 0;
-    }
-    if (!has_fork) {
-        has_fork = (pthread_atfork(NULL, NULL, gstream_gpu_forked) == 0);
     }
     gpu->reason[0] = '\0';
     __atomic_store_n(&gpu->is_open, 1, __ATOMIC_RELEASE);

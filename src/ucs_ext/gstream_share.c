@@ -12,6 +12,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_fork.h"
 #include "gstream_gpu.h"
 
 #include <ucs/debug/log_def.h>
@@ -36,6 +37,12 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+/* The list stays: it is of streams that are refused */
+void gstream_share_forked(void)
+{
+    pthread_mutex_init(&gstream_share.lock, NULL);
+}
 
 /* Hardware queues of a device of a runtime */
 static unsigned gstream_share_queues(const gstream_gpu_t *gpu)

@@ -5,6 +5,7 @@
 #endif
 
 #include "gstream_sleep.h"
+#include "gstream_fork.h"
 #include "gstream_futex.h"
 
 #include <ucs/datastruct/list.h>
@@ -38,6 +39,18 @@ gstream_sleep_bucket(const volatile uint64_t *address)
 
     return &gstream_sleep_table.buckets[(word ^ (word >> 6) ^ (word >> 12)) %
                                         GSTREAM_SLEEP_BUCKETS];
+}
+
+void gstream_sleep_forked(void)
+{
+    unsigned i;
+
+    pthread_mutex_init(&gstream_sleep_table.lock, NULL);
+    atomic_store(&gstream_sleep_table.count, 0);
+    for (i = 0; i < GSTREAM_SLEEP_BUCKETS; ++i) {
+        atomic_store(&gstream_sleep_table.buckets[i].count, 0);
+        gstream_sleep_table.buckets[i].sleepers.ptr = NULL;
+    }
 }
 
 void gstream_sleeper_add(gstream_sleeper_t *sleeper)

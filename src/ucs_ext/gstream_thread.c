@@ -9,6 +9,7 @@
 #endif
 
 #include "gstream_thread.h"
+#include "gstream_fork.h"
 
 #include <ucs/debug/log_def.h>
 
@@ -31,12 +32,12 @@ typedef struct gstream_thread_alone {
 } gstream_thread_alone_t;
 
 
-/* Those threads. All of it under the lock, but for what is atomic. */
+/* Those threads. All of it under the lock. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t  ended;
     unsigned        count;
-    pid_t           pid;   /* Of the process that they are in; atomic */
+    int             has_exit; /* gstream_thread_exit() is called */
 } gstream_thread = {
     .lock  = PTHREAD_MUTEX_INITIALIZER,
     .ended = PTHREAD_COND_INITIALIZER
@@ -115,16 +116,12 @@ ucs_status_t gstream_thread_start(pthread_t *thread, const char *name,
  * a thread that is in a runtime then may use what they take away. To join the
  * threads could be to wait for ever, as a runtime may wait for a stream of the
  * application in such a call. So this is for a time only; behind it a thread is
- * where any thread of the application may be at an exit. A child has none of
- * them. */
+ * where any thread of the application may be at an exit. */
 static void gstream_thread_exit(void)
 {
     struct timespec end;
     int ret = 0;
 
-    if (__atomic_load_n(&gstream_thread.pid, __ATOMIC_RELAXED) != getpid()) {
-        return;
-    }
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += GSTREAM_THREAD_EXIT;
     pthread_mutex_lock(&gstream_thread.lock);
@@ -133,6 +130,13 @@ static void gstream_thread_exit(void)
                                      &gstream_thread.lock, &end);
     }
     pthread_mutex_unlock(&gstream_thread.lock);
+}
+
+void gstream_thread_forked(void)
+{
+    pthread_mutex_init(&gstream_thread.lock, NULL);
+    pthread_cond_init(&gstream_thread.ended, NULL);
+    gstream_thread.count = 0;
 }
 
 static void gstream_thread_end(void)
@@ -165,8 +169,8 @@ ucs_status_t gstream_thread_start_alone(const char *name, void (*func)(void*),
     }
     *alone = (gstream_thread_alone_t){func, arg};
     pthread_mutex_lock(&gstream_thread.lock);
-    if (gstream_thread.pid == 0) {
-        __atomic_store_n(&gstream_thread.pid, getpid(), __ATOMIC_RELAXED);
+    if (!gstream_thread.has_exit) {
+        gstream_thread.has_exit = 1;
         (void)atexit(gstream_thread_exit);
     }
     ++gstream_thread.count;

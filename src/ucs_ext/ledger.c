@@ -223,6 +223,26 @@ void ucs_ledger_close(ucs_ledger_t *ledger)
     pthread_mutex_destroy(&ledger->lock);
 }
 
+void ucs_ledger_forked(ucs_ledger_t *ledger)
+{
+    unsigned i;
+
+    pthread_mutex_init(&ledger->lock, NULL);
+    if (ledger->fd < 0) {
+        return;
+    }
+    for (i = 0; i < UCS_LEDGER_NUMBERS; ++i) {
+        ledger->alone.numbers[i] = ucs_ledger_own(ledger, i);
+    }
+    ledger->alone.is_used = 1;
+    munmap(ledger->rows, UCS_LEDGER_SIZE);
+    close(ledger->fd); /* the parent has it open, too, and so its lock */
+    ledger->fd       = -1;
+    ledger->rows     = &ledger->alone;
+    ledger->num_rows = 1;
+    ledger->own      = &ledger->alone;
+}
+
 static uint64_t ucs_ledger_sum(const ucs_ledger_t *ledger, unsigned number)
 {
     uint64_t sum = 0;

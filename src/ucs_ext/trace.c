@@ -12,6 +12,7 @@
 
 #include "trace_ring.h"
 #include "trace_write.h"
+#include "gstream_fork.h"
 #include "gstream_futex.h"
 
 #include <ucs_ext_config.h>
@@ -47,7 +48,6 @@ static struct {
     pthread_mutex_t  lock;
     ucs_status_t     status; /* Of opening */
     int              fd;
-    pid_t            pid;
     size_t           size; /* Of a ring, bytes */
     char             path[PATH_MAX];
     _Atomic uint64_t lost; /* Events for which there was no memory */
@@ -141,12 +141,21 @@ static ucs_status_t trace_write_file(void)
     return UCS_OK;
 }
 
+/* The file is the parent's, and its lock lasts until both have closed it */
+void gstream_trace_forked(void)
+{
+    pthread_mutex_init(&trace_state.lock, NULL);
+    if (trace_is_open()) {
+        __atomic_store_n(&ucs_trace_switch, 0, __ATOMIC_RELAXED);
+        close(trace_state.fd);
+    }
+}
+
 ucs_status_t ucs_trace_flush(void)
 {
     ucs_status_t status;
 
-    /* In a forked child the file is the parent's, as may be the lock */
-    if (!trace_is_open() || (trace_state.pid != getpid())) {
+    if (!trace_is_open()) {
         return UCS_OK;
     }
     pthread_mutex_lock(&trace_state.lock);
@@ -159,8 +168,8 @@ static void trace_at_exit(void)
 {
     struct timespec limit;
 
-    if (trace_state.pid != getpid()) {
-        return;
+    if (!trace_is_open()) {
+        return; /* a forked child's parent has the file */
     }
     clock_gettime(CLOCK_REALTIME, &limit);
     limit.tv_sec += TRACE_EXIT_TIME;
@@ -213,7 +222,6 @@ static ucs_status_t trace_open_config(const trace_config_t *config)
         return UCS_ERR_INVALID_PARAM;
     }
     trace_state.size = config->size;
-    trace_state.pid  = getpid();
     status           = trace_open_file(config->file);
     if (status != UCS_OK) {
         return status;

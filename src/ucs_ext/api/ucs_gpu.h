@@ -41,6 +41,14 @@ typedef struct ucs_gpu_memory {
 unsigned ucs_gpu_loaded(void);
 
 /**
+ * Look after what is kept here in a child that was forked: each library that
+ * has this calls it before fork() returns there.
+ *
+ * Threads: there is one.
+ */
+void ucs_gpu_forked(void);
+
+/**
  * Find the memory of an address.
  *
  * @param [in]  address Any address.

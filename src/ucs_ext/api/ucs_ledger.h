@@ -90,6 +90,18 @@ void ucs_ledger_open_alone(ucs_ledger_t *ledger);
 void ucs_ledger_close(ucs_ledger_t *ledger);
 
 /**
+ * In a child that was forked: the row is the parent's, and the ledger is one
+ * that the child has for itself, as @ref ucs_ledger_open_alone, with the same
+ * numbers.
+ *
+ * Ownership: the ledger is the caller's to close.
+ * Threads: there is one.
+ *
+ * @param [in] ledger An open one of the parent.
+ */
+void ucs_ledger_forked(ucs_ledger_t *ledger);
+
+/**
  * Take some, if all processes together then have no more than a maximum. What
  * a process had that was killed can be taken a tenth of a second later at most.
  *
