@@ -12,6 +12,7 @@
  */
 #include "cxi/cxiemu_trap.h"
 #include "cxi/cxiemu_decode.h"
+#include "fabric/cxiemu_fork.h"
 #include "fabric/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
@@ -42,6 +43,16 @@ static struct {
     struct sigaction   previous;
 } cxiemu_trap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+
+void cxiemu_trap_fork_begin(void)
+{
+    pthread_mutex_lock(&cxiemu_trap.lock);
+}
+
+void cxiemu_trap_fork_end(void)
+{
+    pthread_mutex_unlock(&cxiemu_trap.lock);
+}
 
 #if defined(__x86_64__)
 

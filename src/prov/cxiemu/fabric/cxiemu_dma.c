@@ -7,6 +7,7 @@
  * tried: what runtimes have beside dma-buf is done in the kernel, for cards.
  */
 #include "fabric/cxiemu_dma.h"
+#include "fabric/cxiemu_fork.h"
 #include "cxiemu.h"
 #include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_map.h"
@@ -106,6 +107,16 @@ static const cxiemu_dma_runtime_t cxiemu_dma_runtimes[UCS_GPU_LAST] = {
 static pthread_mutex_t cxiemu_dma_lock = PTHREAD_MUTEX_INITIALIZER;
 static cxiemu_dma_t *cxiemu_dma_table;
 
+
+void cxiemu_dma_fork_begin(void)
+{
+    pthread_mutex_lock(&cxiemu_dma_lock);
+}
+
+void cxiemu_dma_fork_end(void)
+{
+    pthread_mutex_unlock(&cxiemu_dma_lock);
+}
 
 int cxiemu_reaches_gpus(void)
 {

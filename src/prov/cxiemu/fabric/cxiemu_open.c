@@ -7,6 +7,7 @@
  * for it, in any program that runs on the emulated NIC.
  */
 #include "fabric/cxiemu_open.h"
+#include "fabric/cxiemu_fork.h"
 #include "fabric/cxiemu_param.h"
 
 #include <stdio.h>
@@ -31,13 +32,19 @@ static const char *const cxiemu_open_names[CXIEMU_OPEN_LAST] = {
 /* Atomic */
 static unsigned cxiemu_open_counts[CXIEMU_OPEN_LAST];
 
-/* Whose they are: not a child's that was forked later. Atomic. */
-static pid_t cxiemu_open_pid;
 
+/* What is open is the parent's */
+void cxiemu_open_forked(void)
+{
+    unsigned i;
+
+    for (i = 0; i < CXIEMU_OPEN_LAST; ++i) {
+        __atomic_store_n(&cxiemu_open_counts[i], 0, __ATOMIC_RELAXED);
+    }
+}
 
 void cxiemu_open_add(cxiemu_open_t kind)
 {
-    __atomic_store_n(&cxiemu_open_pid, getpid(), __ATOMIC_RELAXED);
     __atomic_fetch_add(&cxiemu_open_counts[kind], 1, __ATOMIC_RELAXED);
 }
 
@@ -53,8 +60,7 @@ static void __attribute__((destructor)) cxiemu_open_check(void)
     unsigned total = 0;
     unsigned i, count;
 
-    if ((__atomic_load_n(&cxiemu_open_pid, __ATOMIC_RELAXED) != getpid()) ||
-        !cxiemu_param_leaks_now()) {
+    if (!cxiemu_param_leaks_now()) {
         return;
     }
     for (i = 0; i < CXIEMU_OPEN_LAST; ++i) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_map.c - memory files without names, shared between processes. */
 #include "nic/cxiemu_map.h"
+#include "fabric/cxiemu_fork.h"
 #include "fabric/cxiemu_param.h"
 
 #include <rdma/fi_errno.h>
@@ -38,6 +39,16 @@ static pthread_mutex_t cxiemu_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, cxiemu_map_entry)
         cxiemu_map_table = LIST_HEAD_INITIALIZER(cxiemu_map_table);
 
+
+void cxiemu_map_fork_begin(void)
+{
+    pthread_mutex_lock(&cxiemu_map_lock);
+}
+
+void cxiemu_map_fork_end(void)
+{
+    pthread_mutex_unlock(&cxiemu_map_lock);
+}
 
 /* Maps a file and enters it in the table; takes fd if keep_fd. Lock held. */
 static int cxiemu_map_add(int fd, const struct stat *st, int keep_fd,

@@ -4,6 +4,7 @@
  */
 #include "nic/cxiemu_service.h"
 #include "cxiemu.h"
+#include "fabric/cxiemu_fork.h"
 #include "fabric/cxiemu_log.h"
 #include "fabric/cxiemu_param.h"
 
@@ -26,6 +27,7 @@ _Static_assert(CXIEMU_SERVICE_LAST <= UCS_LEDGER_NUMBERS,
 static struct {
     pthread_mutex_t lock; /**< For opening and closing */
     unsigned        refs;
+    int             is_left; /**< The part was that of the parent */
     ucs_ledger_t    ledger;
 } cxiemu_service = {
     .lock = PTHREAD_MUTEX_INITIALIZER
@@ -68,10 +70,26 @@ static void cxiemu_service_join(ucs_ledger_t *ledger)
     ucs_ledger_open_alone(ledger);
 }
 
+void cxiemu_service_fork_begin(void)
+{
+    pthread_mutex_lock(&cxiemu_service.lock);
+}
+
+/* A child takes part with its first domain: few children have any */
+void cxiemu_service_fork_end(int is_child)
+{
+    if (is_child && (cxiemu_service.refs > 0)) {
+        ucs_ledger_forked(&cxiemu_service.ledger);
+        cxiemu_service.is_left = 1;
+    }
+    pthread_mutex_unlock(&cxiemu_service.lock);
+}
+
 void cxiemu_service_open(void)
 {
     pthread_mutex_lock(&cxiemu_service.lock);
-    if (cxiemu_service.refs++ == 0) {
+    if ((cxiemu_service.refs++ == 0) || cxiemu_service.is_left) {
+        cxiemu_service.is_left = 0;
         cxiemu_service_join(&cxiemu_service.ledger);
     }
     pthread_mutex_unlock(&cxiemu_service.lock);
