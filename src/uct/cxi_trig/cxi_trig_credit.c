@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_credit.h"
+#include "cxi_trig_fork.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
@@ -34,6 +35,27 @@ static struct {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+void uct_cxi_trig_credit_fork_begin(void)
+{
+    pthread_mutex_lock(&uct_cxi_trig_credit_table.mutex);
+}
+
+/* A child's contexts get pools of their own: entries of those that are there
+ * are the parent's */
+void uct_cxi_trig_credit_fork_end(int is_child)
+{
+    uct_cxi_trig_credit_pool_t *pool = uct_cxi_trig_credit_table.pools;
+
+    for (; is_child && (pool != NULL); pool = pool->next) {
+        pthread_mutex_init(&pool->lock, NULL);
+        pool->params.key[0] = '\0';
+        if (pool->is_open) {
+            ucs_ledger_forked(&pool->ledger);
+        }
+    }
+    pthread_mutex_unlock(&uct_cxi_trig_credit_table.mutex);
+}
 
 static inline unsigned uct_cxi_trig_credit_used(uint64_t state)
 {

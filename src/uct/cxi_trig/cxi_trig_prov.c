@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_prov.h"
+#include "cxi_trig_fork.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_emu.h"
 #include "cxi_trig_probe.h"
@@ -154,6 +155,14 @@ static struct {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+/* A thread of the parent may have been about to change it: asked anew */
+void uct_cxi_trig_prov_forked(void)
+{
+    pthread_mutex_init(&uct_cxi_trig_prov_cache.mutex, NULL);
+    uct_cxi_trig_prov_cache.want.name = NULL;
+    uct_cxi_trig_prov_cache.info      = NULL;
+}
 
 static const uct_cxi_trig_prov_t *uct_cxi_trig_prov_row(const char *name)
 {

@@ -8,6 +8,7 @@
 #endif
 
 #include "cxi_trig_target.h"
+#include "cxi_trig_fork.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
@@ -20,6 +21,11 @@
 /* Taken by the first caller that needs a domain's; of all domains */
 static pthread_mutex_t uct_cxi_trig_target_lock = PTHREAD_MUTEX_INITIALIZER;
 
+
+void uct_cxi_trig_target_forked(void)
+{
+    (void)pthread_mutex_init(&uct_cxi_trig_target_lock, NULL);
+}
 
 static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
 {
