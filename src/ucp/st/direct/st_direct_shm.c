@@ -29,6 +29,16 @@
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
 
+void ucp_st_direct_maps_lock(void)
+{
+    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+}
+
+void ucp_st_direct_maps_unlock(void)
+{
+    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+}
+
 ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file)
 {
     struct stat st;

@@ -53,6 +53,30 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+/* Of all locks of the library these alone are used before there are workers,
+ * and in a child of a process that has none. They are taken in the order that
+ * ucp_st_mem_alloc() has, for the time of the fork. */
+static void ucp_st_mem_fork_begin(void)
+{
+    (void)pthread_mutex_lock(&ucp_st_mem.lock);
+    ucp_st_direct_maps_lock();
+}
+
+static void ucp_st_mem_fork_end(void)
+{
+    ucp_st_direct_maps_unlock();
+    (void)pthread_mutex_unlock(&ucp_st_mem.lock);
+}
+
+static void __attribute__((constructor)) ucp_st_mem_load(void)
+{
+    if (pthread_atfork(ucp_st_mem_fork_begin, ucp_st_mem_fork_end,
+                       ucp_st_mem_fork_end) != 0) {
+        ucs_warn("pthread_atfork() failed: ucp_st_mem_alloc() may hang in "
+                 "children of this process");
+    }
+}
+
 /* Get a short block from a pool that has room, or from a new one */
 static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
                                          void **address_p)
