@@ -12,6 +12,7 @@
 
 #include "mpix_batch.h"
 #include "mpix_error.h"
+#include "mpix_fork.h"
 #include "mpix_global.h"
 
 #include <ucs/sys/math.h>
@@ -57,6 +58,11 @@ static struct {
     .begun = UCS_LIST_INITIALIZER(&mpix_thread.begun, &mpix_thread.begun)
 };
 
+
+void mpix_batch_thread_forked(void)
+{
+    pthread_mutex_init(&mpix_thread.lock, NULL);
+}
 
 static void *mpix_active_grow(void **array_p, size_t size)
 {

@@ -9,6 +9,7 @@
 #include "mpix_comm.h"
 #include "mpix_binding.h"
 #include "mpix_error.h"
+#include "mpix_fork.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
 #include "mpix_request.h"
@@ -33,6 +34,11 @@ static int mpix_comm_keyval = MPI_KEYVAL_INVALID;
 static __thread int mpix_comm_is_making
         __attribute__((tls_model("initial-exec")));
 
+
+void mpix_comm_forked(void)
+{
+    pthread_mutex_init(&mpix_comm_find_lock, NULL);
+}
 
 /* The application frees the communicator, which still works at this moment. */
 static int mpix_comm_deleted(MPI_Comm handle, int keyval, void *value,

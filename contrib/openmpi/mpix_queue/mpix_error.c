@@ -14,6 +14,7 @@
 #endif
 
 #include "mpix_error.h"
+#include "mpix_fork.h"
 #include "mpix_global.h"
 
 #include <pthread.h>
@@ -44,6 +45,11 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+void mpix_error_forked(void)
+{
+    pthread_mutex_init(&mpix_error.lock, NULL);
+}
 
 /* One write per line: lines of several ranks do not mix. */
 static void mpix_print(const char *level, const char *func, const char *text)

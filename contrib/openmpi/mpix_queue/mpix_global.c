@@ -22,6 +22,7 @@
 #include "mpix_coll.h"
 #include "mpix_comm.h"
 #include "mpix_error.h"
+#include "mpix_fork.h"
 #include "mpix_host.h"
 #include "mpix_leave.h"
 #include "mpix_next.h"
@@ -52,6 +53,12 @@ static int mpix_global_is_wrapped;
  * init lock. */
 static int mpix_global_is_attached;
 
+
+void mpix_global_forked(void)
+{
+    pthread_mutex_init(&mpix_global.lock, NULL);
+    pthread_mutex_init(&mpix_global_init_lock, NULL);
+}
 
 /* Attaches to MPI what has to be there whether the library is used or not: its
  * peers may use it. */

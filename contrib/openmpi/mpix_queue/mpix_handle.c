@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_handle.h"
+#include "mpix_fork.h"
 #include "mpix_error.h"
 
 #include <mpi.h>
@@ -26,6 +27,11 @@ typedef struct mpix_handle {
  * for threads. */
 static pthread_mutex_t mpix_handle_lock = PTHREAD_MUTEX_INITIALIZER;
 
+
+void mpix_handle_forked(void)
+{
+    pthread_mutex_init(&mpix_handle_lock, NULL);
+}
 
 int mpix_handle_is_valid(const ucs_list_link_t *table, const void *handle)
 {

@@ -9,6 +9,7 @@
 #include "mpix_host.h"
 #include "mpix_coll.h"
 #include "mpix_error.h"
+#include "mpix_fork.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
 #include "mpix_next.h"
@@ -30,6 +31,11 @@ static struct {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 
+
+void mpix_host_forked(void)
+{
+    pthread_mutex_init(&mpix_host.lock, NULL);
+}
 
 static int mpix_host_is_active(const mpix_req_t *req)
 {

@@ -12,6 +12,7 @@
 #include "mpix_match_thread.h"
 #include "mpix_global.h"
 #include "mpix_match.h"
+#include "mpix_fork.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -32,6 +33,11 @@ static struct {
     .cond = PTHREAD_COND_INITIALIZER
 };
 
+
+void mpix_match_thread_forked(void)
+{
+    pthread_mutex_init(&mpix_match_thread.lock, NULL);
+}
 
 static unsigned mpix_match_thread_progress(void)
 {
