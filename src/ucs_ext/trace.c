@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #define TRACE_SIZE_MIN 4096ul
 #define TRACE_SIZE_MAX (1ul << 30)
@@ -182,6 +183,29 @@ static void trace_at_exit(void)
     pthread_mutex_unlock(&trace_state.lock);
 }
 
+/* A link could lead to a file that is not to be lost, and a pipe waits for a
+ * reader */
+static int trace_open_regular(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+                        O_NONBLOCK | O_NOCTTY, 0666);
+    struct stat st;
+
+    if (((fd < 0) && ((errno == ELOOP) || (errno == ENXIO))) ||
+        ((fd >= 0) && ((fstat(fd, &st) != 0) || !S_ISREG(st.st_mode)))) {
+        ucs_error("UCX_ST_TRACE: cannot write %s: it is a symbolic link, or no "
+                  "regular file", path);
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    if (fd < 0) {
+        ucs_error("UCX_ST_TRACE: cannot write %s: %m", path);
+    }
+    return fd;
+}
+
 /* The lock tells of another process with the same name for its file; it is
  * there as long as the process */
 static ucs_status_t trace_open_file(const char *name)
@@ -190,9 +214,8 @@ static ucs_status_t trace_open_file(const char *name)
 
     ucs_fill_filename_template(name, trace_state.path,
                                sizeof(trace_state.path));
-    fd = open(trace_state.path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    fd = trace_open_regular(trace_state.path);
     if (fd < 0) {
-        ucs_error("UCX_ST_TRACE: cannot write %s: %m", trace_state.path);
         return UCS_ERR_IO_ERROR;
     }
     if ((flock(fd, LOCK_EX | LOCK_NB) != 0) && (errno == EWOULDBLOCK)) {

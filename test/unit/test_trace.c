@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -462,6 +463,26 @@ ST_CASE(refused)
     CU_ASSERT_EQUAL(run_child(path, "2g", child_refused), 0);
     CU_ASSERT_EQUAL(run_child(path, "inf", child_refused), 0);
     CU_ASSERT_EQUAL(run_child(path, "some", child_refused), 0);
+}
+
+/* What the name leads to is not written to, nor is anything waited for */
+ST_CASE(not_regular)
+{
+    char link[sizeof(path) + 8], fifo[sizeof(path) + 8];
+    FILE *file = fopen(path, "w");
+
+    snprintf(link, sizeof(link), "%s.link", path);
+    snprintf(fifo, sizeof(fifo), "%s.fifo", path);
+    CU_ASSERT_FATAL((file != NULL) && (fputs("precious", file) >= 0) &&
+                    (fclose(file) == 0));
+    CU_ASSERT_FATAL((symlink(path, link) == 0) && (mkfifo(fifo, 0600) == 0));
+    CU_ASSERT_EQUAL(run_child(link, "1m", child_refused), 0);
+    CU_ASSERT_EQUAL(run_child(fifo, "1m", child_refused), 0);
+    CU_ASSERT_EQUAL(run_child("/dev/null", "1m", child_refused), 0);
+    read_file(path);
+    CU_ASSERT_STRING_EQUAL(text, "precious");
+    CU_ASSERT_EQUAL(unlink(link), 0);
+    CU_ASSERT_EQUAL(unlink(fifo), 0);
 }
 
 /* The file is another process's, which is told so; once that one is gone it is
