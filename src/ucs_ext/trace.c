@@ -92,21 +92,10 @@ static const ucs_trace_kind_t trace_kind_name = {
 };
 
 
-static ucs_status_t trace_config_read(trace_config_t *config, int is_quiet)
+static ucs_status_t trace_config_read(trace_config_t *config)
 {
     return ucs_ext_config_fill(config, UCS_CONFIG_GET_TABLE(trace_config_table),
-                               is_quiet);
-}
-
-/* UCX warns about settings that nobody has read when it makes a context, in an
- * MPI program before the first stream */
-static void __attribute__((constructor)) trace_config_announce(void)
-{
-    trace_config_t config;
-
-    if (trace_config_read(&config, 1) == UCS_OK) {
-        ucs_config_parser_release_opts(&config, trace_config_table);
-    }
+                               0);
 }
 
 /* The switch is on, with all that was written before: pairs with the release
@@ -263,7 +252,7 @@ static void trace_open_once(void)
 {
     trace_config_t config;
 
-    trace_state.status = trace_config_read(&config, 0);
+    trace_state.status = trace_config_read(&config);
     if (trace_state.status == UCS_OK) {
         trace_state.status = trace_open_config(&config);
         ucs_config_parser_release_opts(&config, trace_config_table);

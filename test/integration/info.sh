@@ -110,7 +110,7 @@ there or has no deferred work .*"
 
 test_settings()
 {
-    local name ucx
+    local name ucx settings
     ask 0 -v
     ucx=$(grep -oE 'built for UCX [0-9]+\.[0-9]+' <<<"$out")
     ask 0 -c UCX_ST_EAGER_MAX=4k UCX_CXI_TRIG_TX_QUEUE_LEN=17 \
@@ -128,6 +128,11 @@ test_settings()
         has "$name=.*"
     done < <(grep -oE '^\| `UCX_(ST|CXI_TRIG|GSTREAM)_[^|]*' \
                  "${srcdir:?}/docs/settings.md" | grep -oE 'UCX_[A-Z_]+')
+    # A context of UCX calls none of them unused, though no stream is made yet
+    mapfile -t settings < <(sed -n '/^UCX_/p' <<<"$out")
+    ask 0 -l UCX_WARN_UNUSED_ENV_VARS=y "${settings[@]}"
+    ! grep -E 'unused env.*UCX_(ST|CXI_TRIG|GSTREAM)_' <<<"$out" ||
+        fail "a setting is unused"
 }
 
 test_options()

@@ -33,15 +33,21 @@
 #  define UCS_CONFIG_GET_TABLE(_table) (&_table##_config_entry)
 #endif
 
-/** Declare a table and its entry, and list it among UCX's own ones. */
+/** Declare a table and its entry, and list it among UCX's own ones. It is read
+ *  once when the library is loaded: when UCX makes a context it warns of
+ *  settings that nobody has read, which may be before the first stream. */
 #define UCS_EXT_CONFIG_REGISTER_TABLE(_table, _name, _prefix, _type) \
     UCS_CONFIG_DECLARE_TABLE(_table, _name, _prefix, _type) \
     static int _table##_is_listed; \
     \
     UCS_STATIC_INIT { \
+        _type values; \
+    \
         if (ucs_ext_config_fits()) { \
             UCS_CONFIG_ADD_TABLE(_table, &ucs_config_global_list); \
             _table##_is_listed = 1; \
+            ucs_ext_config_announce(&values, UCS_CONFIG_GET_TABLE(_table), \
+                                    _table); \
         } \
     } \
     \
@@ -111,6 +117,17 @@ ucs_ext_config_fill(void *values, ucs_config_global_list_entry_t *entry,
     }
     return ucs_config_parser_fill_opts(values, UCS_EXT_CONFIG_PARTS(entry),
                                        ignore_errors);
+}
+
+
+/** Read a table into memory that is not used, for UCX to see that it is. */
+static inline void
+ucs_ext_config_announce(void *values, ucs_config_global_list_entry_t *entry,
+                        ucs_config_field_t *table)
+{
+    if (ucs_ext_config_fill(values, entry, 1) == UCS_OK) {
+        ucs_config_parser_release_opts(values, table);
+    }
 }
 
 #endif

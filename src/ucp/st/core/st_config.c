@@ -118,18 +118,6 @@ ucs_status_t ucp_st_config_read(ucp_st_config_t *config)
                                UCS_CONFIG_GET_TABLE(ucp_st_config_table), 0);
 }
 
-/* When UCX makes a context it warns about settings that were not read. In an
- * MPI program that is before the first worker of this library. */
-static void __attribute__((constructor)) ucp_st_config_announce(void)
-{
-    ucp_st_config_t config;
-
-    if (ucs_ext_config_fill(&config, UCS_CONFIG_GET_TABLE(ucp_st_config_table),
-                            1) == UCS_OK) {
-        ucs_config_parser_release_opts(&config, ucp_st_config_table);
-    }
-}
-
 void ucp_st_config_release(ucp_st_config_t *config)
 {
     ucs_config_parser_release_opts(config, ucp_st_config_table);
