@@ -164,6 +164,8 @@ int main(int argc, char **argv)
     }
 
     run((argc > 2) ? argv[2] : "mpi");
+    /* Its threads run on, and MPI calls what it has attached */
+    check(dlclose(library) == 0, "dlclose");
     MPI_Finalize();
     printf("mpix_late: %d checks failed\n", failed);
     return (failed == 0) ? 0 : 1;
