@@ -8,6 +8,7 @@
 #include "st_msg.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -297,6 +298,43 @@ static int try_all(st_pair_t *pair, ucp_st_op_h op, ucp_st_req_h req)
         }
     }
     return (ucp_st_worker_progress(side->worker) == 0) ? 0 : (i + 1);
+}
+
+/* Bytes of /dev/shm that UCX has mapped here */
+static size_t shm_mapped(void)
+{
+    FILE *file   = fopen("/proc/self/maps", "r");
+    size_t total = 0;
+    unsigned long start, end;
+    char line[512];
+
+    CU_ASSERT_FATAL(file != NULL);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if ((strstr(line, "/dev/shm/ucx") != NULL) &&
+            (sscanf(line, "%lx-%lx", &start, &end) == 2)) {
+            total += end - start;
+        }
+    }
+    fclose(file);
+    return total;
+}
+
+/* Containers have 64 MB of it for all ranks, and some 32 */
+ST_CASE(little_shm)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    const char *value             = getenv("UCX_TLS");
+    char *outer                   = (value != NULL) ? strdup(value) : NULL;
+    size_t before                 = shm_mapped();
+    ucp_st_worker_h worker;
+
+    (void)setenv("UCX_TLS", "posix,self", 1);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_worker_create(&params, &worker), UCS_OK);
+    CU_ASSERT(shm_mapped() > before);
+    CU_ASSERT((shm_mapped() - before) < (3ul << 20));
+    CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
+    (void)((outer != NULL) ? setenv("UCX_TLS", outer, 1) : unsetenv("UCX_TLS"));
+    free(outer);
 }
 
 /* A child of fork() is refused everything, and the parent does not notice */

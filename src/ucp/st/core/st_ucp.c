@@ -13,6 +13,7 @@
 
 #include <uct/api/uct.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,23 +77,39 @@ int ucp_st_ucp_copies(ucs_gstream_type_t type)
     return ucp_st_ucp_tls_allows(names) && ucp_st_ucp_has_component(names[1]);
 }
 
+/* Set what all transports of shared memory have, if they are there and the user
+ * has not set it for one of them */
+static ucs_status_t ucp_st_ucp_set_shm(ucp_config_t *config, const char *name,
+                                       const char *value)
+{
+    static const char *const prefixes[] = {"MM", "POSIX", "SYSV", "XPMEM"};
+    char text[64];
+    unsigned i;
+
+    if (!ucp_st_ucp_has_shm()) {
+        return UCS_OK;
+    }
+    for (i = 0; i < ucs_static_array_size(prefixes); ++i) {
+        snprintf(text, sizeof(text), "UCX_%s_%s", prefixes[i], name);
+        if (getenv(text) != NULL) {
+            return UCS_OK;
+        }
+    }
+    snprintf(text, sizeof(text), "MM_%s", name);
+    return ucp_config_modify(config, text, value);
+}
+
 ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
                                        const char *name,
                                        ucp_context_h *context_p)
 {
-    static const char *const names[] = {"UCX_MM_ERROR_HANDLING",
-                                        "UCX_POSIX_ERROR_HANDLING",
-                                        "UCX_SYSV_ERROR_HANDLING",
-                                        "UCX_XPMEM_ERROR_HANDLING"};
-    ucp_params_t params              = {
+    ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME,
         .features   = features,
         .name       = name
     };
-    int is_set                       = 0;
     ucp_config_t *config;
     ucs_status_t status;
-    unsigned i;
 
     status = ucp_config_read(NULL, NULL, &config);
     if (status != UCS_OK) {
@@ -107,11 +124,13 @@ ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
     }
     /* By default transports of shared memory do not notice dead peers, and UCP
      * does not use them where errors are to be handled */
-    for (i = 0; i < ucs_static_array_size(names); ++i) {
-        is_set |= (getenv(names[i]) != NULL);
+    if (status == UCS_OK) {
+        status = ucp_st_ucp_set_shm(config, "ERROR_HANDLING", "y");
     }
-    if ((status == UCS_OK) && ucp_st_ucp_has_shm() && !is_set) {
-        status = ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
+    /* They take memory for receives 512 buffers at a time, 4.3 MB of a
+     * container's /dev/shm; few are in use at once, and more come as needed */
+    if (status == UCS_OK) {
+        status = ucp_st_ucp_set_shm(config, "RX_BUFS_GROW", "64");
     }
     /* UCP leaves interfaces without endpoints to its own thread, whose signal
      * that something has come does not wake a thread that sleeps */
