@@ -151,37 +151,71 @@ static void run_batch(rank_t *rank, int index)
     RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
 }
 
+/* Words of the example's memory, and how often it runs */
+#define RMA_WORDS 4
+#define RMA_USES  500
+
+/* Kernels of one put; the count of wrong numbers is the stream's */
+typedef struct {
+    uint64_t *memory;
+    uint64_t count;
+    int      index;
+    int      *num_wrong;
+} rma_args_t;
+
+static void rma_write(void *arg)
+{
+    const rma_args_t *args = arg;
+
+    args->memory[0] = (10 * args->count) + args->index;
+}
+
+/* Stored by the peer's put as a whole: the thread sanitizer does not see the
+ * order that goes through its process */
+static void rma_read(void *arg)
+{
+    const rma_args_t *args = arg;
+    const uint64_t *slot   = &args->memory[1 + (args->count % 2)];
+
+    *args->num_wrong += __atomic_load_n(slot, __ATOMIC_ACQUIRE) !=
+                        ((10 * args->count) + 1 - args->index);
+}
+
+/* The hosts enqueue all of it: no rank waits for the other one but by the
+ * example's signals */
 static void run_rma(rank_t *rank, int index)
 {
+    int num_wrong   = 0;
+    rma_args_t args = {.index = index, .num_wrong = &num_wrong};
     int is_mappable;
-    uint64_t *memory = get_buffer(3 * sizeof(*memory), &is_mappable);
     ucp_st_mem_h memh;
     ucp_st_rkey_h rkey;
     ucs_status_t status;
-    uint64_t count;
 
-    RANK_CHECK(memory != NULL);
-    memset(memory, 0, 3 * sizeof(*memory));
-    RANK_CHECK(ucp_st_mem_reg(rank->worker, memory, 3 * sizeof(*memory),
+    args.memory = get_buffer(RMA_WORDS * sizeof(*args.memory), &is_mappable);
+    RANK_CHECK(args.memory != NULL);
+    memset(args.memory, 0, RMA_WORDS * sizeof(*args.memory));
+    RANK_CHECK(ucp_st_mem_reg(rank->worker, args.memory,
+                              RMA_WORDS * sizeof(*args.memory),
                               &memh) == UCS_OK);
     RANK_CHECK(swap_keys(rank->peer, memh, &rkey) == UCS_OK);
-    for (count = 1; count <= 10; ++count) {
-        memory[0] = (10 * count) + index;
-        RANK_CHECK(put_once(rank->queue, memh, rkey, count) == UCS_OK);
-        RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
-        /* Stored by the peer's put as a whole: the thread sanitizer does not
-         * see the order that goes through its process */
-        RANK_CHECK(__atomic_load_n(&memory[1], __ATOMIC_ACQUIRE) ==
-                   ((10 * count) + 1 - index));
-        rank_meet(rank); /* the next number goes to the same place */
+    for (args.count = 1; args.count <= RMA_USES; ++args.count) {
+        RANK_CHECK(ucs_gstream_enqueue_launch(rank->stream, rma_write, &args,
+                                              sizeof(args)) == UCS_OK);
+        RANK_CHECK(put_once(rank->queue, memh, rkey, args.count) == UCS_OK);
+        RANK_CHECK(ucs_gstream_enqueue_launch(rank->stream, rma_read, &args,
+                                              sizeof(args)) == UCS_OK);
     }
+    RANK_CHECK(ucp_st_queue_wait(rank->queue, NULL) == UCS_OK);
+    RANK_CHECK(ucs_gstream_synchronize(rank->stream) == UCS_OK);
+    RANK_CHECK(num_wrong == 0);
     RANK_CHECK(ucp_st_rkey_destroy(rkey) == UCS_OK);
     rank_meet(rank);
     while ((status = ucp_st_mem_dereg(memh)) == UCS_ERR_BUSY) {
         (void)ucp_st_worker_progress(rank->worker); /* lane host, a moment */
     }
     RANK_CHECK(status == UCS_OK);
-    put_buffer(memory, is_mappable);
+    put_buffer(args.memory, is_mappable);
 }
 
 typedef void (*run_func_t)(rank_t *rank, int index);

@@ -313,8 +313,15 @@ typedef struct ucp_st_signal_params {
  * that waits for the word is woken (@ref ucp_st_enqueue_wait_signal).
  *
  * This example puts a number to a peer, and waits for the one that the peer
- * puts here. The memory of both sides holds the number to send, the one that
- * comes, and the signal, which counts.
+ * puts here. The memory of both sides holds the number to send, two places for
+ * those that come, and the signal, which counts. It may be called in a loop,
+ * with kernels before it that write the number, and behind it that read the one
+ * in place 1 + count % 2. One place would be too few: the peer may put its next
+ * number as soon as it has seen this side's signal, and that left before this
+ * side's kernel has read. With two, the number behind the next one goes to the
+ * place: the peer puts it once it has seen this side's next signal, which comes
+ * after that kernel. So what is put again and again needs either two places, or
+ * a signal back from the reader.
  *
  * @code
  * static ucs_status_t put_once(ucp_st_queue_h queue, ucp_st_mem_h memh,
@@ -328,14 +335,14 @@ typedef struct ucp_st_signal_params {
  *         .memh          = memh,
  *         .length        = sizeof(uint64_t),
  *         .rkey          = rkey,
- *         .remote_offset = sizeof(uint64_t)
+ *         .remote_offset = (1 + (count % 2)) * sizeof(uint64_t)
  *     };
  *     ucp_st_signal_params_t signal = {
  *         .field_mask = UCP_ST_SIGNAL_PARAM_FIELD_RKEY |
  *                       UCP_ST_SIGNAL_PARAM_FIELD_OFFSET |
  *                       UCP_ST_SIGNAL_PARAM_FIELD_VALUE,
  *         .rkey       = rkey,
- *         .offset     = 2 * sizeof(uint64_t),
+ *         .offset     = 3 * sizeof(uint64_t),
  *         .value      = count
  *     };
  *     ucp_st_wait_signal_params_t wait = {
@@ -343,7 +350,7 @@ typedef struct ucp_st_signal_params {
  *                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET |
  *                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE,
  *         .memh       = memh,
- *         .offset     = 2 * sizeof(uint64_t),
+ *         .offset     = 3 * sizeof(uint64_t),
  *         .value      = count
  *     };
  *     ucs_status_t status;
