@@ -20,6 +20,11 @@
 /* Atomic */
 static int        fail_number = -1;
 static const char *failed;
+static int        kernel = ST_INTERCEPT_KERNEL_OURS;
+static uint64_t   allocated;
+
+/* MFD_NOEXEC_SEAL, which is younger than some C libraries */
+#define NOEXEC_SEAL 8u
 
 void st_intercept_file_init(char **argv)
 {
@@ -35,6 +40,17 @@ void st_intercept_file_fail(int number)
 {
     __atomic_store_n(&failed, NULL, __ATOMIC_SEQ_CST);
     __atomic_store_n(&fail_number, number, __ATOMIC_SEQ_CST);
+}
+
+void st_intercept_file_kernel(st_intercept_kernel_t value)
+{
+    __atomic_store_n(&allocated, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&kernel, (int)value, __ATOMIC_SEQ_CST);
+}
+
+uint64_t st_intercept_file_allocated(void)
+{
+    return __atomic_load_n(&allocated, __ATOMIC_SEQ_CST);
 }
 
 const char *st_intercept_file_failed(void)
@@ -60,8 +76,20 @@ static int fails(const void *caller, const char *name, int error)
 #define FAILS(_name, _error) \
     fails(__builtin_return_address(0), _name, _error)
 
+static int kernel_is(st_intercept_kernel_t value)
+{
+    return __atomic_load_n(&kernel, __ATOMIC_SEQ_CST) == (int)value;
+}
+
 int memfd_create(const char *name, unsigned flags)
 {
+    int has_flag = (flags & NOEXEC_SEAL) != 0;
+
+    if ((kernel_is(ST_INTERCEPT_KERNEL_NOEXEC) && !has_flag) ||
+        (kernel_is(ST_INTERCEPT_KERNEL_OLD) && has_flag)) {
+        errno = has_flag ? EINVAL : EACCES;
+        return -1;
+    }
     return FAILS("memfd_create", EMFILE) ? -1 :
            ST_REAL(memfd_create)(name, flags);
 }
@@ -69,6 +97,17 @@ int memfd_create(const char *name, unsigned flags)
 int ftruncate(int fd, off_t length)
 {
     return FAILS("ftruncate", ENOSPC) ? -1 : ST_REAL(ftruncate)(fd, length);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+    int ret = FAILS("fallocate", ENOSPC) ?
+              -1 : ST_REAL(fallocate)(fd, mode, offset, length);
+
+    if (ret == 0) {
+        __atomic_fetch_add(&allocated, (uint64_t)length, __ATOMIC_SEQ_CST);
+    }
+    return ret;
 }
 
 int fchmod(int fd, mode_t mode)
@@ -99,10 +138,26 @@ int pipe2(int fds[2], int flags)
     return FAILS("pipe2", EMFILE) ? -1 : ST_REAL(pipe2)(fds, flags);
 }
 
+/* A file that says what vm.overcommit_memory is */
+static int open_strict(void)
+{
+    int fd = ST_REAL(memfd_create)("strict", MFD_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!pwrite(fd, "2\n", 2, 0);
+    }
+    return fd;
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list args;
     mode_t mode;
+
+    if (kernel_is(ST_INTERCEPT_KERNEL_STRICT) &&
+        !strcmp(path, "/proc/sys/vm/overcommit_memory")) {
+        return open_strict();
+    }
 
     va_start(args, flags);
     mode = va_arg(args, mode_t);

@@ -7,8 +7,10 @@
 #include "st_near.h"
 #include "st_stream.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,9 @@
 #define TINY_PAIRS 300
 #define BATCH      1200 /* more than two commands of the stream hold */
 #define BLOCKS     3000 /* more than there may be files */
+#define LONG_BLOCK (2ul << 20)  /* in a file of its own */
+#define MAX_CORE   (2ul << 20)
+#define FILE_MAX   (64ul << 20) /* less than a segment */
 
 /** What the case expects of a message. */
 typedef struct {
@@ -490,6 +495,55 @@ ST_CASE(mem_blocks)
     }
 }
 
+/* Bytes of this library's shared memory that a core file has */
+static size_t count_core(void)
+{
+    FILE *file      = fopen("/proc/self/smaps", "r");
+    size_t all      = 0;
+    unsigned long k = 0;
+    int is_ours     = 0;
+    char line[512];
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        if (sscanf(line, "Size: %lu", &k) == 1) {
+            continue;
+        }
+        if (!strncmp(line, "VmFlags:", 8)) {
+            all    += (is_ours && (strstr(line, " dd") == NULL)) ? k : 0;
+            is_ours = 0;
+        } else if (strstr(line, "memfd:ucp-st") != NULL) {
+            is_ours = 1;
+        }
+    }
+    (void)fclose(file);
+    return all << 10;
+}
+
+/* What the kernel writes to a core file of shared memory is all that is mapped,
+ * holes too. Of a long block that is as much as the user asked for, of short
+ * ones about that. */
+ST_CASE(core_size)
+{
+    near_t near;
+    void *block[2];
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(SHORT, &block[0]), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(LONG_BLOCK, &block[1]), UCS_OK);
+    memset(block[0], 1, SHORT);
+    memset(block[1], 1, LONG_BLOCK);
+    if (!near_init(&near, NULL, SHORT)) {
+        return;
+    }
+    near_use(&near, 1);
+    printf("%zu bytes of shared memory in a core file\n", count_core());
+    CU_ASSERT(count_core() >= (SHORT + LONG_BLOCK));
+    CU_ASSERT(count_core() <= (LONG_BLOCK + MAX_CORE));
+    near_cleanup(&near);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block[0]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block[1]), UCS_OK);
+}
+
 /* More than a process may have files open, twice: blocks are used again */
 ST_CASE(mem_many)
 {
@@ -549,6 +603,87 @@ ST_CASE(mem_fork)
     CU_ASSERT_EQUAL(status, 0);
     CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
+}
+
+/* Set a soft limit; what it was */
+static struct rlimit set_limit(__rlimit_resource_t resource, rlim_t value)
+{
+    struct rlimit before, limit;
+
+    CU_ASSERT_EQUAL_FATAL(getrlimit(resource, &before), 0);
+    limit          = before;
+    limit.rlim_cur = value;
+    CU_ASSERT_EQUAL_FATAL(setrlimit(resource, &limit), 0);
+    return before;
+}
+
+/* Files may be shorter than a segment: it is as long as they may be */
+ST_CASE(file_limit)
+{
+    struct rlimit before = set_limit(RLIMIT_FSIZE, FILE_MAX);
+    void *block          = NULL;
+    near_t near;
+
+    if (near_init(&near, NULL, MANY)) {
+        near_use(&near, 1);
+        near_cleanup(&near);
+    }
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(FILE_MAX + 1, &block), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(FILE_MAX, &block), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+    CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+/* They may be too short for one: there is no lane, and it is said why */
+ST_CASE(file_limit_short)
+{
+    /* UCX, and a card that is emulated, would make longer files */
+    const char *const env[]       = {"UCX_TLS", "sysv,self", "UCX_ST_LANES",
+                                     "direct,host", "UCX_CXI_TRIG_PROVIDER",
+                                     "cxi", NULL};
+    ucp_st_worker_params_t params = {.field_mask = 0};
+    struct rlimit before          = set_limit(RLIMIT_FSIZE, 32ul << 10);
+    void *block                   = NULL;
+    char *values[NEAR_MAX_ENV];
+    ucp_st_lanes_attr_t attr;
+    unsigned i;
+
+    near_env_set(env, values);
+    CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, &attr), UCS_OK);
+    near_env_restore(env, values);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(LONG_BLOCK, &block), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
+    for (i = 0; i < attr.count; ++i) {
+        if (attr.lanes[i].lane == UCP_ST_LANE_DIRECT) {
+            CU_ASSERT_FALSE(attr.lanes[i].is_open);
+            CU_ASSERT_PTR_NOT_NULL(strstr(attr.lanes[i].reason, "ulimit -f"));
+        }
+    }
+}
+
+/* Long blocks leave the program most of the descriptors that it may have */
+ST_CASE(mem_files)
+{
+    struct rlimit before = set_limit(RLIMIT_NOFILE, 200);
+    ucs_status_t status  = UCS_OK;
+    unsigned count       = 0;
+    static void *block[BLOCKS];
+    int fd;
+
+    while ((count < 200) && (status == UCS_OK)) {
+        status = ucp_st_mem_alloc(LONG_BLOCK, &block[count]);
+        count += (status == UCS_OK);
+    }
+    fd = dup(0);
+    printf("%u long blocks with 200 descriptors\n", count);
+    CU_ASSERT_EQUAL(status, UCS_ERR_NO_RESOURCE);
+    CU_ASSERT((count > 20) && (count <= 50));
+    CU_ASSERT((fd >= 0) && (fd < 100));
+    (void)close(fd);
+    while (count > 0) {
+        CU_ASSERT_EQUAL(ucp_st_mem_free(block[--count]), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 ST_SUITE("st_direct")

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LONG_BLOCK (2ul << 20) /* in a file of its own */
+
 /** What this process holds. */
 typedef struct {
     int     fds;
@@ -127,6 +129,68 @@ static void run_with(life_func_t life, const char *lanes, int is_calls)
 ST_CASE_CALL(every_call, run_with(st_life, "direct", 1))
 ST_CASE_CALL(every_call_fallback, run_with(st_life, "direct,host", 1))
 ST_CASE_CALL(every_allocation, run_with(st_life, "direct", 0))
+
+/* Kernels with other rules for memory. A life then has all that it needs;
+ * non-zero if memory was taken before it was written to. */
+static int run_on(st_intercept_kernel_t kernel)
+{
+    const char *const env[] = {"UCX_TLS", "posix,self", "UCX_ST_LANES",
+                               "direct", NULL};
+    void *block             = NULL;
+    char *before[NEAR_MAX_ENV];
+    int is_taken;
+
+    st_intercept_file_kernel(kernel);
+    near_env_set(env, before);
+    CU_ASSERT_EQUAL(st_life(), UCS_OK);
+    near_env_restore(env, before);
+    CU_ASSERT_EQUAL(ucp_st_mem_alloc(LONG_BLOCK, &block), UCS_OK);
+    is_taken = (st_intercept_file_allocated() >= LONG_BLOCK);
+    CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+    st_intercept_file_kernel(ST_INTERCEPT_KERNEL_OURS);
+    return is_taken;
+}
+
+ST_CASE(kernels)
+{
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of what is to fail");
+        return;
+    }
+    CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_OURS));
+    CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_NOEXEC));
+    CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_OLD));
+    CU_ASSERT_TRUE(run_on(ST_INTERCEPT_KERNEL_STRICT));
+}
+
+/* Memory that there is not cannot be taken: an error, and no fault later */
+ST_CASE(strict_no_memory)
+{
+    void *block = NULL;
+    int number  = 0;
+    const char *failed;
+    ucs_status_t status;
+
+    if (!st_intercept_is_possible()) {
+        st_cunit_skip("a sanitizer stands in front of what is to fail");
+        return;
+    }
+    st_intercept_file_kernel(ST_INTERCEPT_KERNEL_STRICT);
+    run_with(st_life, "direct", 1);
+    do {
+        st_intercept_file_fail(number++);
+        status = ucp_st_mem_alloc(LONG_BLOCK, &block);
+        failed = st_intercept_file_failed();
+        CU_ASSERT_EQUAL(status == UCS_OK, (failed == NULL) ||
+                                          !strcmp(failed, "open"));
+        if (status == UCS_OK) {
+            CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
+        }
+    } while (failed != NULL);
+    CU_ASSERT(number > 5);
+    st_intercept_file_fail(-1);
+    st_intercept_file_kernel(ST_INTERCEPT_KERNEL_OURS);
+}
 
 static ucs_status_t far_send(void)
 {

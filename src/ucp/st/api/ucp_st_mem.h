@@ -15,10 +15,16 @@ extern "C" {
 #endif
 
 /**
- * Allocate memory that other processes of the node can map. Between two of them
- * long messages are copied once instead of twice if one of the two buffers lies
- * in such memory, and by both sides together if both do. For all else it is
- * memory like any other.
+ * Allocate memory that other processes of this user and node can map. Between
+ * two of them long messages are copied once instead of twice if one of the two
+ * buffers lies in such memory, and by both sides together if both do. For all
+ * else it is memory like any other, with these exceptions.
+ *
+ * - A child that fork() makes shares it with its parent: it has no copy, and
+ *   what one of the two writes the other one reads.
+ * - Each block of 1 MiB or more has a file descriptor. All of them together
+ *   have at most a quarter of those that the process may have (ulimit -n).
+ * - A core file has all of such a block, also pages that nobody has written to.
  *
  * @code
  * static void *get_buffer(size_t length, int *is_mappable_p)
@@ -44,9 +50,11 @@ extern "C" {
  * @param [out] address_p Filled, on success only, with its address: a multiple
  *                        of 64, of the page's size from 1 MiB on.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0; UCS_ERR_IO_ERROR if
- *         the system has no such memory, or no file descriptor for it: memory
- *         of malloc() serves as well, more slowly.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM also for length 0; UCS_ERR_NO_MEMORY,
+ *         also where a file may not be so long (ulimit -f);
+ *         UCS_ERR_NO_RESOURCE for one block too many with a descriptor;
+ *         UCS_ERR_IO_ERROR if the system has no such memory, or no descriptor
+ *         for it. Memory of malloc() serves as well then, more slowly.
  *
  * Ownership: the caller's, until @ref ucp_st_mem_free; it may outlive workers.
  *            A child that is forked shares it with its parent, and has no copy.

@@ -19,6 +19,8 @@
 #include "core/st_op.h"
 #include "core/st_ucp.h"
 
+#include <ucs/sys/math.h>
+
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,9 @@
 /* When it looks again for the end of a claimed piece or a device's copy, for
  * memory that is being opened, or for another mover, milliseconds */
 #define UCP_ST_DIRECT_AGAIN_MSEC 1
+
+/* Shortest segment, bytes */
+#define UCP_ST_DIRECT_SIZE_MIN (64ul << 10)
 
 void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
 {
@@ -189,10 +194,31 @@ ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
     return UCS_ERR_INVALID_PARAM;
 }
 
+/* How long the segment can be, bytes: files may be shorter. 0, and the lane is
+ * refused, if that is not enough. */
+static size_t ucp_st_direct_dev_size(ucp_st_worker_h worker)
+{
+    size_t max = ucp_st_direct_map_max();
+
+    if (max < UCP_ST_DIRECT_SIZE_MIN) {
+        ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
+                           "lane 'direct' needs a file of %lu bytes, and "
+                           "'ulimit -f' allows %zu", UCP_ST_DIRECT_SIZE_MIN,
+                           max);
+        return 0;
+    }
+    if (max < worker->config.direct_size) {
+        ucs_diag("lane 'direct': 'ulimit -f' allows %zu of the %zu bytes of "
+                 "UCX_ST_DIRECT_SIZE", max, worker->config.direct_size);
+    }
+    return ucs_min(worker->config.direct_size, max);
+}
+
 ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
 {
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
     ucs_status_t status;
+    size_t length;
 
     if (!ucp_st_ucp_has_shm()) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,
@@ -203,7 +229,7 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     }
     status = ucp_st_direct_dev_check_range(worker, "DIRECT_SIZE",
                                            worker->config.direct_size,
-                                           64ul << 10, 1ul << 40);
+                                           UCP_ST_DIRECT_SIZE_MIN, 1ul << 40);
     if (status == UCS_OK) {
         status = ucp_st_direct_dev_check_range(worker, "DIRECT_PIECE",
                                                worker->config.direct_piece,
@@ -218,12 +244,15 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
                            "/proc");
         return UCS_ERR_UNSUPPORTED;
     }
+    length = ucp_st_direct_dev_size(worker);
+    if (length == 0) {
+        return UCS_ERR_NO_RESOURCE;
+    }
     dev->look_rma = ucp_st_worker_hook_none;
     ucs_list_head_init(&dev->ending);
     ucs_list_head_init(&dev->opening);
     ucs_list_head_init(&dev->streams);
-    status = ucp_st_direct_seg_init(&dev->seg, worker->config.direct_size,
-                                    worker->uuid);
+    status = ucp_st_direct_seg_init(&dev->seg, length, worker->uuid);
     if (status != UCS_OK) {
         goto err;
     }

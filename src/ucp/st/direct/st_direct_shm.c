@@ -7,7 +7,7 @@
 #endif
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memfd_create() */
+#define _GNU_SOURCE 1 /* memfd_create(), fallocate() */
 #endif
 
 #include "direct/st_direct_shm.h"
@@ -15,16 +15,23 @@
 
 #include <ucs/sys/math.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define UCP_ST_DIRECT_LABEL "ucp-st"
+
+/* Of Linux 6.3 */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
 
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
@@ -81,7 +88,9 @@ int ucp_st_direct_file_open(const ucp_st_direct_file_t *file,
     return fd;
 }
 
-/* Map a file and enter it in the list, whose lock is held */
+/* The kernel writes all of a shared mapping to a core file, also pages that
+ * nobody has written to, for which it takes memory meanwhile. So nothing of it
+ * goes there unless it is asked for; a peer's files are in the peer's. */
 static ucs_status_t
 ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
                       ucp_st_direct_map_t **map_p)
@@ -97,6 +106,7 @@ ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
         free(map);
         return UCS_ERR_NO_MEMORY;
     }
+    (void)madvise(map->address, length, MADV_DONTDUMP);
     map->length = length;
     map->file   = *file;
     map->refs   = 1;
@@ -106,6 +116,42 @@ ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
     return UCS_OK;
 }
 
+size_t ucp_st_direct_map_max(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct rlimit limit;
+
+    if ((getrlimit(RLIMIT_FSIZE, &limit) != 0) ||
+        (limit.rlim_cur >= (SIZE_MAX / 2))) {
+        return SIZE_MAX / 2;
+    }
+    return (limit.rlim_cur / page) * page;
+}
+
+/* Non-zero if the kernel gives out no more memory than it has */
+static int ucp_st_direct_map_is_strict(void)
+{
+    char mode = '0';
+    int fd    = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!read(fd, &mode, sizeof(mode));
+        close(fd);
+    }
+    return mode == '2';
+}
+
+/* Where vm.memfd_noexec is 2 there are only files that cannot be executed;
+ * before Linux 6.3 there is no flag for that */
+static int ucp_st_direct_map_file(void)
+{
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    int fd = memfd_create(UCP_ST_DIRECT_LABEL, flags | MFD_NOEXEC_SEAL);
+
+    return ((fd < 0) && (errno == EINVAL)) ?
+           memfd_create(UCP_ST_DIRECT_LABEL, flags) : fd;
+}
+
 ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p)
 {
@@ -113,7 +159,10 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
     ucp_st_direct_file_t file;
     int fd;
 
-    fd = memfd_create(UCP_ST_DIRECT_LABEL, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (length > ucp_st_direct_map_max()) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    fd = ucp_st_direct_map_file();
     if (fd < 0) {
         return UCS_ERR_IO_ERROR;
     }
@@ -128,7 +177,8 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
         (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
         status = ucp_st_direct_map_add(fd, length, &file, map_p);
         if (status == UCS_OK) {
-            (*map_p)->fd = fd;
+            (*map_p)->fd        = fd;
+            (*map_p)->is_strict = ucp_st_direct_map_is_strict();
         }
         (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
     }
@@ -136,6 +186,26 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
         close(fd);
     }
     return status;
+}
+
+ucs_status_t ucp_st_direct_map_commit(const ucp_st_direct_map_t *map,
+                                      size_t offset, size_t length)
+{
+    int ret = 0;
+
+    if (map->is_strict) {
+        do {
+            ret = fallocate(map->fd, 0, (off_t)offset, (off_t)length);
+        } while ((ret != 0) && (errno == EINTR));
+    }
+    return (ret == 0) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+void ucp_st_direct_map_dump(const ucp_st_direct_map_t *map, size_t offset,
+                            size_t length)
+{
+    (void)madvise(UCS_PTR_BYTE_OFFSET(map->address, offset), length,
+                  MADV_DODUMP);
 }
 
 ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
@@ -222,6 +292,11 @@ ucs_status_t ucp_st_direct_seg_init(ucp_st_direct_seg_t *seg, size_t length,
     if (status != UCS_OK) {
         return status;
     }
+    status = ucp_st_direct_map_commit(seg->map, 0, sizeof(*head));
+    if (status != UCS_OK) {
+        ucp_st_direct_seg_cleanup(seg);
+        return status;
+    }
     head        = seg->map->address;
     head->magic = UCP_ST_DIRECT_MAGIC;
     head->uuid  = uuid;
@@ -257,7 +332,8 @@ void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length)
         seg->free[class] = __atomic_load_n(piece, __ATOMIC_RELAXED);
         return piece;
     }
-    if (size > (seg->map->length - seg->used)) {
+    if ((size > (seg->map->length - seg->used)) ||
+        (ucp_st_direct_map_commit(seg->map, seg->used, size) != UCS_OK)) {
         return NULL;
     }
     piece      = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->used);

@@ -25,16 +25,32 @@ typedef struct ucp_st_direct_map {
     ucs_list_link_t      list; /* of all of them; its lock, as the next two */
     unsigned             refs;
     int                  fd;   /* -1: another process made it */
+    int                  is_strict; /* see ucp_st_direct_map_commit() */
 } ucp_st_direct_map_t;
+
+/** How long a file of memory may be, bytes, in whole pages: the kernel ends a
+ *  process that makes one longer than RLIMIT_FSIZE. */
+size_t ucp_st_direct_map_max(void);
 
 /**
  * Make a file of zeroed memory: of this user alone, not inherited by exec,
- * sealed against shrinking. Memory is taken as it is written to. UCS_OK,
- * UCS_ERR_NO_MEMORY, or UCS_ERR_IO_ERROR where the kernel makes none; not
+ * sealed against shrinking. Memory is taken as it is written to. A core file
+ * has none of it. UCS_OK, UCS_ERR_NO_MEMORY, also for more than
+ * ucp_st_direct_map_max(), or UCS_ERR_IO_ERROR where the kernel makes none; not
  * logged.
  */
 ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p);
+
+/** Take memory for a part of a file that this process has made, where the
+ *  kernel gives out no more than it has (vm.overcommit_memory=2): there a write
+ *  for which no memory is left is a fault. UCS_OK, UCS_ERR_NO_MEMORY. */
+ucs_status_t ucp_st_direct_map_commit(const ucp_st_direct_map_t *map,
+                                      size_t offset, size_t length);
+
+/** Have a part of a mapping in core files, too. */
+void ucp_st_direct_map_dump(const ucp_st_direct_map_t *map, size_t offset,
+                            size_t length);
 
 /**
  * Map a file of another process of this node, or take a reference on the
@@ -78,7 +94,8 @@ typedef struct ucp_st_direct_seg {
     uint64_t            records;/* the same of free records */
 } ucp_st_direct_seg_t;
 
-/** Make the segment of a worker. UCS_ERR_NO_MEMORY, UCS_ERR_IO_ERROR. */
+/** Make the segment of a worker, or of memory for the user. UCS_ERR_NO_MEMORY,
+ *  UCS_ERR_IO_ERROR. */
 ucs_status_t ucp_st_direct_seg_init(ucp_st_direct_seg_t *seg, size_t length,
                                     uint64_t uuid);
 

@@ -21,17 +21,26 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* From here on a block has a file of its own */
 #define UCP_ST_MEM_LONG (1ul << 20)
 
-/* Shorter ones share so much address space at a time */
+/* Shorter ones share so much address space at a time, if files may be so long
+ */
 #define UCP_ST_MEM_POOL (256ul << 20)
+
+/* More of it goes to core files in such steps */
+#define UCP_ST_MEM_DUMP_STEP (1ul << 20)
+
+/* One of so many descriptors that the process may have is for a long block */
+#define UCP_ST_MEM_FILES_PART 4
 
 /** Shared by short blocks; stays as long as the process. */
 typedef struct ucp_st_mem_pool {
     ucp_st_direct_seg_t    seg;
+    size_t                 dumped; /* bytes that core files have */
     struct ucp_st_mem_pool *next;
 } ucp_st_mem_pool_t;
 
@@ -49,6 +58,7 @@ static struct {
     pthread_mutex_t     lock;
     khash_t(ucp_st_mem) blocks; /* by address */
     ucp_st_mem_pool_t   *pools; /* the newest first */
+    unsigned            files;  /* of long blocks */
 } ucp_st_mem = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -77,15 +87,32 @@ static void __attribute__((constructor)) ucp_st_mem_load(void)
     }
 }
 
-/* Get a short block from a pool that has room, or from a new one */
+/* Get a short block from a pool; NULL if there is no room. What was never
+ * handed out is in no core file. */
+static void *ucp_st_mem_pool_get(ucp_st_mem_pool_t *pool, size_t length)
+{
+    void *address = ucp_st_direct_seg_get(&pool->seg, length);
+    size_t dumped = ucs_min(ucs_align_up(pool->seg.used, UCP_ST_MEM_DUMP_STEP),
+                            pool->seg.map->length);
+
+    if (dumped > pool->dumped) {
+        ucp_st_direct_map_dump(pool->seg.map, pool->dumped,
+                               dumped - pool->dumped);
+        pool->dumped = dumped;
+    }
+    return address;
+}
+
+/* ... from one that has room, or from a new one */
 static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
                                          void **address_p)
 {
+    size_t size = ucs_min(UCP_ST_MEM_POOL, ucp_st_direct_map_max());
     ucp_st_mem_pool_t *pool;
     ucs_status_t status;
 
     for (pool = ucp_st_mem.pools; pool != NULL; pool = pool->next) {
-        *address_p = ucp_st_direct_seg_get(&pool->seg, block->length);
+        *address_p = ucp_st_mem_pool_get(pool, block->length);
         if (*address_p != NULL) {
             block->pool = pool;
             return UCS_OK;
@@ -95,15 +122,52 @@ static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
     if (pool == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_st_direct_seg_init(&pool->seg, UCP_ST_MEM_POOL, 0);
+    status = ucp_st_direct_seg_init(&pool->seg, size, 0);
     if (status != UCS_OK) {
-        free(pool);
-        return status;
+        goto err_free;
+    }
+    *address_p = ucp_st_mem_pool_get(pool, block->length);
+    if (*address_p == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_seg;
     }
     pool->next       = ucp_st_mem.pools;
     ucp_st_mem.pools = pool;
     block->pool      = pool;
-    *address_p       = ucp_st_direct_seg_get(&pool->seg, block->length);
+    return UCS_OK;
+
+err_seg:
+    ucp_st_direct_seg_cleanup(&pool->seg);
+err_free:
+    free(pool);
+    return status;
+}
+
+/* Each of these has a descriptor, which the program must not lack */
+static ucs_status_t ucp_st_mem_get_long(ucp_st_mem_block_t *block,
+                                        void **address_p)
+{
+    size_t page   = (size_t)sysconf(_SC_PAGESIZE);
+    size_t length = ucs_div_round_up(block->length, page) * page;
+    struct rlimit limit;
+    ucs_status_t status;
+
+    if ((getrlimit(RLIMIT_NOFILE, &limit) == 0) &&
+        (ucp_st_mem.files >= (limit.rlim_cur / UCP_ST_MEM_FILES_PART))) {
+        return UCS_ERR_NO_RESOURCE;
+    }
+    status = ucp_st_direct_map_create(length, &block->map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = ucp_st_direct_map_commit(block->map, 0, length);
+    if (status != UCS_OK) {
+        ucp_st_direct_map_put(block->map);
+        return status;
+    }
+    ucp_st_direct_map_dump(block->map, 0, length);
+    ++ucp_st_mem.files;
+    *address_p = block->map->address;
     return UCS_OK;
 }
 
@@ -113,6 +177,7 @@ static void ucp_st_mem_put(const ucp_st_mem_block_t *block, void *address)
         ucp_st_direct_seg_put(&block->pool->seg, address, block->length);
     } else {
         ucp_st_direct_map_put(block->map);
+        --ucp_st_mem.files;
     }
 }
 
@@ -120,19 +185,14 @@ static void ucp_st_mem_put(const ucp_st_mem_block_t *block, void *address)
 static ucs_status_t ucp_st_mem_get(size_t length, void **address_p)
 {
     ucp_st_mem_block_t block = {.length = length};
-    size_t page              = (size_t)sysconf(_SC_PAGESIZE);
     ucs_status_t status;
     void *address;
     khiter_t iter;
     int ret;
 
-    if (length < UCP_ST_MEM_LONG) {
-        status = ucp_st_mem_get_short(&block, &address);
-    } else {
-        status  = ucp_st_direct_map_create(
-                ucs_div_round_up(length, page) * page, &block.map);
-        address = (status == UCS_OK) ? block.map->address : NULL;
-    }
+    status = (length < UCP_ST_MEM_LONG) ?
+             ucp_st_mem_get_short(&block, &address) :
+             ucp_st_mem_get_long(&block, &address);
     if (status != UCS_OK) {
         return status;
     }
@@ -159,6 +219,13 @@ ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p)
     }
     (void)pthread_mutex_lock(&ucp_st_mem.lock);
     status = ucp_st_mem_get(length, address_p);
+    if (status != UCS_OK) {
+        ucs_diag("no %zu bytes that other processes can map: %s (%u blocks "
+                 "from %lu bytes on, of a quarter of 'ulimit -n'; files have "
+                 "%zu bytes at most, 'ulimit -f')", length,
+                 ucs_status_string(status), ucp_st_mem.files, UCP_ST_MEM_LONG,
+                 ucp_st_direct_map_max());
+    }
     (void)pthread_mutex_unlock(&ucp_st_mem.lock);
     return status;
 }
