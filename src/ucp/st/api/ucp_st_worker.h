@@ -216,7 +216,8 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker);
  * @param [out] length_p  Filled with its length, bytes.
  *
  * @return UCS_OK; an error of ucp_worker_get_address() or of a lane's
- *         transport.
+ *         transport; UCS_ERR_EXCEEDS_LIMIT if an address of UCP's has more than
+ *         65,535 bytes.
  *
  * Ownership: release with @ref ucp_st_worker_release_address.
  * Threads: as the UCP worker.

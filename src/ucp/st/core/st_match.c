@@ -288,9 +288,9 @@ void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
     ucp_st_op_t *op;
     int dir;
 
-    if (msg->dir > UCP_ST_DIR_RECV) {
-        ucs_error("peer 0x%lx gave an operation of direction %u to match",
-                  peer->uuid, msg->dir);
+    if ((msg->dir > UCP_ST_DIR_RECV) || (msg->mode > UCP_ST_MODE_READY)) {
+        ucs_error("peer 0x%lx gave an operation of direction %u and mode %u to "
+                  "match", peer->uuid, msg->dir, msg->mode);
         ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
         return;
     }

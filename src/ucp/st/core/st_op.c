@@ -327,12 +327,14 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
  * are delivered. Its own region is closed as well. So a half that was freed
  * here needs no answer: the peer's host may make no calls, and has heard
  * nothing. */
-int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status)
+int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, int32_t reason)
 {
+    ucs_status_t status = ucp_st_proto_status(reason);
+
     op->peer_closed = 1;
     ucp_st_lanes_revoke(op);
     op->max_uses = uses;
-    if (status == UCS_ERR_CANCELED) {
+    if ((status == UCS_ERR_CANCELED) || (status == UCS_OK)) {
         ucp_st_op_check_limit(op);
     } else {
         ucp_st_op_fail(op, status);
@@ -351,8 +353,11 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
-    if ((op != NULL) &&
-        !ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status)) {
+    /* Behind the peer's BIND, which has matched it */
+    if ((op != NULL) && (op->remote_id == msg->src_op_id) &&
+        ((op->state == UCP_ST_OP_MATCHED) ||
+         (op->state == UCP_ST_OP_FAILED)) &&
+        !ucp_st_op_unmatched(op, msg->uses, msg->status)) {
         op->acks_late = 1;
         return;
     }

@@ -193,12 +193,13 @@ void ucp_st_op_peer_done(ucp_st_op_t *op);
 void ucp_st_op_peer_gone(ucp_st_op_t *op);
 
 /**
- * The peer's half has ended after so many uses: close the region, and fail the
- * operation if it has started more. May be called again. The lock is held; `op`
- * may be gone afterwards. Zero if it is not, and still reaches what is the
- * peer's, which is to be answered when that is over.
+ * The peer's half has ended after so many uses, for a reason, both as the peer
+ * has sent them: close the region, and fail the operation if it has started
+ * more. May be called again. The lock is held; `op` may be gone afterwards.
+ * Zero if it is not, and still reaches what is the peer's, which is to be
+ * answered when that is over.
  */
-int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, ucs_status_t status);
+int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, int32_t reason);
 
 /** The peer freed its half, or it failed. The lock is held. */
 void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);

@@ -60,6 +60,15 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
         return status;
     }
 
+    if ((ucp_length > UINT16_MAX) ||
+        (ucp_st_svc_address_length(worker) > UINT16_MAX)) {
+        ucs_error("UCP's addresses of %zu and %zu bytes are too long for that "
+                  "of an st worker: leave UCX fewer devices (UCX_NET_DEVICES) "
+                  "or transports (UCX_TLS)", ucp_length,
+                  ucp_st_svc_address_length(worker));
+        status = UCS_ERR_EXCEEDS_LIMIT;
+        goto out;
+    }
     length = sizeof(*hdr) + ucp_length + sizeof(ucp_st_address_lane_t) +
              ucp_st_svc_address_length(worker);
     for (i = 0; i < worker->num_lanes; ++i) {
@@ -136,7 +145,8 @@ static ucs_status_t ucp_st_address_check(const ucp_st_address_hdr_t *address,
                   "version %d", address->version, UCP_ST_PROTO_VERSION);
         return UCS_ERR_UNSUPPORTED;
     }
-    if (length < (sizeof(*address) + address->ucp_length)) {
+    if ((address->ucp_length == 0) ||
+        (length < (sizeof(*address) + address->ucp_length))) {
         ucs_error("worker address of %zu bytes is truncated", length);
         return UCS_ERR_INVALID_ADDR;
     }

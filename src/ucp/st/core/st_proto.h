@@ -9,6 +9,8 @@
 #ifndef UCP_ST_PROTO_H_
 #define UCP_ST_PROTO_H_
 
+#include <ucs/type/status.h>
+
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
@@ -120,6 +122,13 @@ typedef struct ucp_st_msg_op {
 #define UCP_ST_MSG_MAX \
     (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
      (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB))
+
+/** A status that a peer has sent: UCS_OK or an error, whatever it is. */
+static inline ucs_status_t ucp_st_proto_status(int32_t status)
+{
+    return ((status <= UCS_OK) && (status > UCS_ERR_LAST)) ?
+           (ucs_status_t)status : UCS_ERR_IO_ERROR;
+}
 
 _Static_assert(sizeof(ucp_st_place_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_address_hdr_t) == 40, "wire format");

@@ -38,7 +38,7 @@ static void ucp_st_ctrl_handle_done(ucp_st_peer_t *peer,
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
-    if (op != NULL) {
+    if ((op != NULL) && (op->freed || op->is_told)) { /* it was asked */
         ucp_st_op_peer_done(op);
     }
 }

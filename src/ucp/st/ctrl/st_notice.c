@@ -230,7 +230,7 @@ static void ucp_st_notice_handle_unmatch(ucp_st_peer_t *peer,
              (op->state != UCP_ST_OP_FAILED))) {
             return;
         }
-        if (!ucp_st_op_unmatched(op, msg->uses, (ucs_status_t)msg->status)) {
+        if (!ucp_st_op_unmatched(op, msg->uses, msg->status)) {
             return; /* the control message is answered when that is over */
         }
     }

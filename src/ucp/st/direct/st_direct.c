@@ -32,7 +32,7 @@
 
 static size_t ucp_st_direct_align(size_t length)
 {
-    return ucs_div_round_up(length, 64) * 64;
+    return ucs_div_round_up(length, UCP_ST_DIRECT_ALIGN) * UCP_ST_DIRECT_ALIGN;
 }
 
 /* What goes through a slot of a receive, bytes */
@@ -49,13 +49,26 @@ static size_t ucp_st_direct_slot_piece(const ucp_st_direct_op_t *direct,
            piece_max : (UCP_ST_DIRECT_LONG_PIECE * piece_max);
 }
 
-static size_t ucp_st_direct_pair_size(const ucp_st_direct_op_t *direct)
+static size_t ucp_st_direct_pair_size(size_t piece)
 {
-    size_t data = (direct->piece <= UCP_ST_DIRECT_INLINE) ? 0 :
-                  ucp_st_direct_align(direct->piece);
+    size_t data = (piece <= UCP_ST_DIRECT_INLINE) ? 0 :
+                  ucp_st_direct_align(piece);
 
     return sizeof(ucp_st_direct_pair_t) +
            (UCP_ST_DIRECT_NUM_SLOTS * (sizeof(ucp_st_direct_slot_t) + data));
+}
+
+/* What the peer says of a pair in its segment is possible */
+static int ucp_st_direct_is_pair(const ucp_st_direct_blob_t *blob,
+                                 const ucp_st_direct_map_t *map)
+{
+    return (blob->piece >= UCP_ST_DIRECT_INLINE) &&
+           (blob->piece <= (UCP_ST_DIRECT_LONG_PIECE *
+                            UCP_ST_DIRECT_PIECE_MAX)) &&
+           ((blob->pair % UCP_ST_DIRECT_ALIGN) == 0) &&
+           (blob->pair <= map->length) &&
+           (ucp_st_direct_pair_size(blob->piece) <=
+            (map->length - blob->pair));
 }
 
 /* The pair is in the segment of the receive's worker */
@@ -64,7 +77,7 @@ static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
 {
     direct->piece     = ucp_st_direct_slot_piece(direct,
                                                  worker->config.direct_piece);
-    direct->pair_size = ucp_st_direct_pair_size(direct);
+    direct->pair_size = ucp_st_direct_pair_size(direct->piece);
     direct->pair      = ucp_st_direct_seg_get(&ucp_st_direct_dev(worker)->seg,
                                               direct->pair_size);
     if (direct->pair == NULL) {
@@ -261,14 +274,17 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     memcpy(&blob, buffer, sizeof(blob));
     if (op->dir == UCP_ST_DIR_SEND) {
         /* The sender learns where the slots are */
-        direct->piece = blob.piece;
-        direct->pair  = UCS_PTR_BYTE_OFFSET(map->address, blob.pair);
-        if ((direct->piece == 0) || (blob.pair >= map->length) ||
-            (ucp_st_direct_pair_size(direct) > (map->length - blob.pair))) {
+        if (!ucp_st_direct_is_pair(&blob, map)) {
+            ucs_error("operation %p: peer 0x%lx offers pieces of %lu bytes at "
+                      "%lu of its %zu bytes of shared memory", op,
+                      op->peer->uuid, blob.piece, blob.pair, map->length);
             return UCS_ERR_INVALID_PARAM;
         }
+        direct->piece = blob.piece;
+        direct->pair  = UCS_PTR_BYTE_OFFSET(map->address, blob.pair);
     }
     direct->segment  = map->address;
+    direct->records  = map->length - sizeof(ucp_st_direct_record_t);
     direct->limit    = UCP_ST_DIRECT_NUM_SLOTS;
     direct->is_bound = 1;
     direct->proto    = UCP_ST_DIRECT_SLOTS;

@@ -137,6 +137,8 @@ typedef struct ucp_st_direct_op {
                                         read-only */
     size_t                stride;    /* from one to the next; read-only */
     ucp_st_direct_segment_t *segment;/* the peer's; read-only */
+    uint64_t              records;   /* ... the last place of a wait record;
+                                        read-only */
     uint8_t               *other_buffer; /* the other side's, or NULL: not
                                         mapped here, or not yet (is_opening);
                                         read-only then */
@@ -223,6 +225,17 @@ static inline ucp_st_direct_peer_t *
 ucp_st_direct_peer(const ucp_st_peer_t *peer)
 {
     return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+}
+
+/** A wait record in a peer's segment, of which `last` is the last place for
+ *  one; NULL for 0, or if the peer names no such place. */
+static inline ucp_st_direct_record_t *
+ucp_st_direct_find_record(ucp_st_direct_segment_t *segment, uint64_t last,
+                          uint64_t offset)
+{
+    return ((offset == 0) || (offset > last) ||
+            ((offset % UCP_ST_DIRECT_ALIGN) != 0)) ?
+           NULL : UCS_PTR_BYTE_OFFSET(segment, offset);
 }
 
 extern const ucp_st_lane_ops_t ucp_st_direct_lane;

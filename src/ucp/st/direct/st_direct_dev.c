@@ -233,7 +233,8 @@ ucs_status_t ucp_st_direct_dev_open(ucp_st_worker_h worker)
     if (status == UCS_OK) {
         status = ucp_st_direct_dev_check_range(worker, "DIRECT_PIECE",
                                                worker->config.direct_piece,
-                                               1ul << 10, 1ul << 20);
+                                               1ul << 10,
+                                               UCP_ST_DIRECT_PIECE_MAX);
     }
     if (status != UCS_OK) {
         return status;
@@ -344,9 +345,11 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
         return status;
     }
     segment = direct->map->address;
+    /* Addresses of memory are believed of workers of this process alone */
     if ((direct->map->length < sizeof(*segment)) ||
         (segment->magic != UCP_ST_DIRECT_MAGIC) ||
-        (segment->uuid != peer->uuid)) {
+        (segment->uuid != peer->uuid) ||
+        (peer->process.is_near && !ucp_st_direct_map_is_own(direct->map))) {
         goto err_map;
     }
     /* Open for reading, too: else a write is a signal when the peer is gone */
@@ -394,9 +397,9 @@ void ucp_st_direct_rma_notify(ucp_st_peer_t *peer)
         return;
     }
     offset = __atomic_load_n(&segment->signal_record, __ATOMIC_SEQ_CST);
-    if ((sleepers == 1) && (offset != 0) &&
-        (offset <= (map->length - sizeof(*record)))) {
-        record = UCS_PTR_BYTE_OFFSET(segment, offset);
+    record = ucp_st_direct_find_record(segment, map->length - sizeof(*record),
+                                       offset);
+    if ((sleepers == 1) && (record != NULL)) {
         ucs_gstream_notify(&record->notify);
     } else {
         ucp_st_direct_dev_notify(peer);

@@ -8,6 +8,7 @@
 #endif
 
 #include "direct/st_direct.h"
+#include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_worker.h"
 
@@ -24,6 +25,7 @@
 #define UCP_ST_DIRECT_CLAIM_BITS 12
 #define UCP_ST_DIRECT_POISON     (1ull << (2 * UCP_ST_DIRECT_CLAIM_BITS))
 #define UCP_ST_DIRECT_USE_SHIFT  ((2 * UCP_ST_DIRECT_CLAIM_BITS) + 1)
+#define UCP_ST_DIRECT_USE_MASK   UCS_MASK(64 - UCP_ST_DIRECT_USE_SHIFT)
 
 /* How long waits that are to pass stay for an own copy, seconds, at most */
 #define UCP_ST_DIRECT_COPY_TIME 2.0
@@ -42,14 +44,21 @@ typedef struct ucp_st_direct_claim {
     uint32_t high; /* behind the last one left */
 } ucp_st_direct_claim_t;
 
-static ucp_st_direct_claim_t ucp_st_direct_claim_unpack(uint64_t word)
+/* Zero if no claim is like that. The use is `base` or the one behind it, of
+ * which the word has the low bits: uses are begun one after the other. */
+static int ucp_st_direct_claim_unpack(const ucp_st_direct_op_t *direct,
+                                      uint64_t word, uint64_t base,
+                                      ucp_st_direct_claim_t *claim)
 {
-    return (ucp_st_direct_claim_t) {
-        .use  = word >> UCP_ST_DIRECT_USE_SHIFT,
-        .low  = (word >> UCP_ST_DIRECT_CLAIM_BITS) &
-                UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS),
-        .high = word & UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS)
-    };
+    uint64_t ahead = ((word >> UCP_ST_DIRECT_USE_SHIFT) - base) &
+                     UCP_ST_DIRECT_USE_MASK;
+
+    claim->use  = base + ahead;
+    claim->low  = (word >> UCP_ST_DIRECT_CLAIM_BITS) &
+                  UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS);
+    claim->high = word & UCS_MASK(UCP_ST_DIRECT_CLAIM_BITS);
+    return (ahead <= 1) && (claim->low <= claim->high) &&
+           (claim->high <= direct->num_pieces);
 }
 
 /* The acquire load pairs with the other side's release store: what it did to
@@ -68,9 +77,9 @@ static void ucp_st_direct_store(volatile uint64_t *word, uint64_t value)
 static ucp_st_direct_record_t *
 ucp_st_direct_other_record(const ucp_st_direct_op_t *direct)
 {
-    uint64_t offset = ucp_st_direct_load(&direct->other->record);
-
-    return (offset == 0) ? NULL : UCS_PTR_BYTE_OFFSET(direct->segment, offset);
+    return ucp_st_direct_find_record(direct->segment, direct->records,
+                                     ucp_st_direct_load(
+                                             &direct->other->record));
 }
 
 /* Something was moved or begun: wake the other side's stream if it sleeps. The
@@ -153,6 +162,29 @@ static unsigned ucp_st_direct_move_slots(ucp_st_direct_op_t *direct,
     return count;
 }
 
+/* Nothing may be claimed any more, by either side */
+static void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct)
+{
+    (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
+                            __ATOMIC_ACQ_REL);
+}
+
+/* What was claimed last cannot be copied: the service thread fails the
+ * operation */
+static void ucp_st_direct_break(ucp_st_direct_op_t *direct, ucs_status_t status)
+{
+    ucp_st_direct_side_t *mine = direct->mine;
+
+    ucp_st_direct_claim_poison(direct);
+    direct->done_count = mine->count + 1; /* nor is this one copied, if any */
+    ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
+    direct->halted = 1;
+    direct->broken = status;
+    __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
+                     __ATOMIC_RELEASE);
+    ucp_st_direct_dev_wake(direct->op->worker);
+}
+
 /* The next use is there to be claimed: all of this one are, and both sides have
  * begun that one */
 static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
@@ -169,7 +201,7 @@ static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
 
 /* Claim pieces that follow each other, from `index_p` on. How many; zero if
  * there is none now. */
-static uint32_t ucp_st_direct_claim(const ucp_st_direct_op_t *direct,
+static uint32_t ucp_st_direct_claim(ucp_st_direct_op_t *direct,
                                     uint32_t *index_p)
 {
     uint64_t *word_p = &direct->pair->claim;
@@ -180,10 +212,19 @@ static uint32_t ucp_st_direct_claim(const ucp_st_direct_op_t *direct,
     uint32_t half, count;
 
     do {
-        claim = ucp_st_direct_claim_unpack(word);
-        if ((word & UCP_ST_DIRECT_POISON) ||
-            ((claim.low == claim.high) &&
-             !ucp_st_direct_claim_next(direct, &claim))) {
+        if (word & UCP_ST_DIRECT_POISON) {
+            return 0;
+        }
+        if (!ucp_st_direct_claim_unpack(direct, word, direct->begun - 1,
+                                        &claim)) {
+            ucs_error("operation %p: peer 0x%lx claims pieces by 0x%lx in use "
+                      "%lu", direct->op, direct->op->peer->uuid, word,
+                      direct->begun);
+            ucp_st_direct_break(direct, UCS_ERR_IO_ERROR);
+            return 0;
+        }
+        if ((claim.low == claim.high) &&
+            !ucp_st_direct_claim_next(direct, &claim)) {
             return 0;
         }
         /* Half of what is left, so that both sides end at about the same time,
@@ -208,29 +249,6 @@ static uint32_t ucp_st_direct_claim(const ucp_st_direct_op_t *direct,
     return count;
 }
 
-/* Nothing may be claimed any more, by either side */
-static void ucp_st_direct_claim_poison(const ucp_st_direct_op_t *direct)
-{
-    (void)__atomic_fetch_or(&direct->pair->claim, UCP_ST_DIRECT_POISON,
-                            __ATOMIC_ACQ_REL);
-}
-
-/* What was claimed last cannot be copied: the service thread fails the
- * operation */
-static void ucp_st_direct_break(ucp_st_direct_op_t *direct, ucs_status_t status)
-{
-    ucp_st_direct_side_t *mine = direct->mine;
-
-    ucp_st_direct_claim_poison(direct);
-    direct->done_count = mine->count + 1; /* nor is this one copied */
-    ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
-    direct->halted = 1;
-    direct->broken = status;
-    __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
-                     __ATOMIC_RELEASE);
-    ucp_st_direct_dev_wake(direct->op->worker);
-}
-
 /* Pieces were copied. Only this side writes its count, with the lock held. */
 static void ucp_st_direct_count(ucp_st_direct_op_t *direct, uint32_t count)
 {
@@ -240,7 +258,7 @@ static void ucp_st_direct_count(ucp_st_direct_op_t *direct, uint32_t count)
 }
 
 /* Claim pieces, from the byte `*offset_p` on; how many, and bytes */
-static uint32_t ucp_st_direct_claim_bytes(const ucp_st_direct_op_t *direct,
+static uint32_t ucp_st_direct_claim_bytes(ucp_st_direct_op_t *direct,
                                           size_t *offset_p, size_t *length_p)
 {
     uint32_t index, count;
@@ -551,18 +569,24 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
 
 /* The other side has claimed pieces, before the word was poisoned, and not
  * copied all of them; a side that is broken copies nothing. Movers of this side
- * hold the lock, as the caller does, but for a device's copy. */
+ * hold the lock, as the caller does, but for a device's copy. Uses before the
+ * last one claimed are complete, and counted. */
 static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
 {
-    uint64_t other              = ucp_st_direct_load(&direct->other->count);
-    uint64_t own                = ucp_st_direct_load(&direct->mine->count);
-    ucp_st_direct_claim_t claim = ucp_st_direct_claim_unpack(
-            __atomic_load_n(&direct->pair->claim, __ATOMIC_ACQUIRE));
+    uint64_t other = ucp_st_direct_load(&direct->other->count);
+    uint64_t own   = ucp_st_direct_load(&direct->mine->count);
+    uint64_t word  = __atomic_load_n(&direct->pair->claim, __ATOMIC_ACQUIRE);
+    ucp_st_direct_claim_t claim;
 
     if (own == UCP_ST_DIRECT_BROKEN) {
         own = direct->done_count;
     }
     own += direct->is_copying;
+    if (!ucp_st_direct_claim_unpack(direct, word,
+                                    (own + other) / direct->num_pieces,
+                                    &claim)) {
+        return 0; /* what is said there is worth nothing */
+    }
     /* All pieces of the uses so far, but those that are left of the last one */
     return (claim.use > 0) &&
            ((own + other) < ((claim.use * direct->num_pieces) -

@@ -16,6 +16,12 @@
 /** First word of a segment. */
 #define UCP_ST_DIRECT_MAGIC 0x3152494454535543ul
 
+/** What lies in a segment is at multiples of this, bytes. */
+#define UCP_ST_DIRECT_ALIGN 64
+
+/** Largest UCX_ST_DIRECT_PIECE, bytes. */
+#define UCP_ST_DIRECT_PIECE_MAX (1ul << 20)
+
 /** Bytes of data that a slot's head has room for. */
 #define UCP_ST_DIRECT_INLINE 56
 

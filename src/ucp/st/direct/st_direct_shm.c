@@ -320,6 +320,21 @@ static unsigned ucp_st_direct_seg_class(size_t length)
     return class;
 }
 
+/* The piece behind a free one, as the segment says, which peers can write to; 0
+ * if there is none, or no piece of this size can be there */
+static uint64_t ucp_st_direct_seg_next(const ucp_st_direct_seg_t *seg,
+                                       const uint64_t *next_p, size_t size)
+{
+    uint64_t next = __atomic_load_n(next_p, __ATOMIC_RELAXED);
+
+    if ((next < sizeof(ucp_st_direct_segment_t)) ||
+        ((next % UCP_ST_DIRECT_ALIGN) != 0) || (next > seg->used) ||
+        (size > (seg->used - next))) {
+        return 0;
+    }
+    return next;
+}
+
 void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length)
 {
     unsigned class = ucp_st_direct_seg_class(length);
@@ -329,7 +344,7 @@ void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length)
     if (seg->free[class] != 0) {
         piece            = UCS_PTR_BYTE_OFFSET(seg->map->address,
                                                seg->free[class]);
-        seg->free[class] = __atomic_load_n(piece, __ATOMIC_RELAXED);
+        seg->free[class] = ucp_st_direct_seg_next(seg, piece, size);
         return piece;
     }
     if ((size > (seg->map->length - seg->used)) ||
@@ -358,7 +373,8 @@ ucp_st_direct_record_t *ucp_st_direct_seg_get_record(ucp_st_direct_seg_t *seg)
 
     if (seg->records != 0) {
         record       = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->records);
-        seg->records = record->next;
+        seg->records = ucp_st_direct_seg_next(seg, &record->next,
+                                              sizeof(*record));
         return record;
     }
     record = ucp_st_direct_seg_get(seg, sizeof(*record));

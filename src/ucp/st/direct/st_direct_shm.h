@@ -24,7 +24,7 @@ typedef struct ucp_st_direct_map {
     ucp_st_direct_file_t file; /* in this process, if it made it */
     ucs_list_link_t      list; /* of all of them; its lock, as the next two */
     unsigned             refs;
-    int                  fd;   /* -1: another process made it */
+    int                  fd;   /* -1: another process made it; read-only */
     int                  is_strict; /* see ucp_st_direct_map_commit() */
 } ucp_st_direct_map_t;
 
@@ -41,6 +41,12 @@ size_t ucp_st_direct_map_max(void);
  */
 ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p);
+
+/** Non-zero if this process has made the file. */
+static inline int ucp_st_direct_map_is_own(const ucp_st_direct_map_t *map)
+{
+    return map->fd >= 0;
+}
 
 /** Take memory for a part of a file that this process has made, where the
  *  kernel gives out no more than it has (vm.overcommit_memory=2): there a write

@@ -398,7 +398,7 @@ ucp_st_rma_reply_am_handler(void *arg, const void *header, size_t header_length,
         return UCS_OK;
     }
     memcpy(&reply, header, sizeof(reply));
-    status = (ucs_status_t)reply.status;
+    status = ucp_st_proto_status(reply.status);
     ucp_st_worker_lock(worker);
     op = ucp_st_rma_host_find(worker, &reply);
     if (op != NULL) {

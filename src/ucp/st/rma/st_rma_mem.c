@@ -167,7 +167,8 @@ ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
         return NULL;
     }
     mem = kh_value(mems, iter);
-    if (!ucp_st_rma_is_inside(offset, length, mem->length)) {
+    if (!(mem->lanes & UCS_BIT(UCP_ST_LANE_HOST)) ||
+        !ucp_st_rma_is_inside(offset, length, mem->length)) {
         return NULL;
     }
     ucp_st_rma_hold(&mem->refs);
