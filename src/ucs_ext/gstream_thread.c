@@ -11,11 +11,12 @@
 #include "gstream_thread.h"
 #include "gstream_fork.h"
 
+#include <ucs_thread.h>
+
 #include <ucs/debug/log_def.h>
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -66,26 +67,6 @@ static int gstream_thread_bind(pthread_attr_t *attr,
     return pthread_attr_setaffinity_np(attr, sizeof(set), &set);
 }
 
-/* Creates a thread that inherits the mask of signals: all but those that an
- * instruction of its own causes. The kernel ends a process that blocks these,
- * and libraries handle them (an emulated device's page, a guarded copy). */
-static int gstream_thread_create(pthread_t *thread, const pthread_attr_t *attr,
-                                 void *(*func)(void *), void *arg)
-{
-    sigset_t all, old;
-    int ret;
-
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(thread, attr, func, arg);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ret;
-}
-
 ucs_status_t gstream_thread_start(pthread_t *thread, const char *name,
                                   const ucs_gstream_cpus_t *cpus,
                                   void *(*func)(void *), void *arg)
@@ -96,7 +77,7 @@ ucs_status_t gstream_thread_start(pthread_t *thread, const char *name,
     pthread_attr_init(&attr);
     ret = (cpus == NULL) ? 0 : gstream_thread_bind(&attr, cpus);
     if (ret == 0) {
-        ret = gstream_thread_create(thread, &attr, func, arg);
+        ret = ucs_thread_create(thread, &attr, func, arg);
     }
     pthread_attr_destroy(&attr);
 

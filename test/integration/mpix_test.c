@@ -6,8 +6,10 @@
 
 #include "st_any.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,10 +132,53 @@ void mpix_test_cases(const mpix_test_case_t *cases, int argc, char **argv)
     }
 }
 
+/* A thread that is none of the application's blocks its signals, but not those
+ * that it causes itself: the kernel would end the process without a word. The
+ * emulated card's thread has tests of its own. */
+static void mpix_test_check_thread(const char *id)
+{
+    const uint64_t others = (1ul << (SIGTERM - 1)) | (1ul << (SIGUSR1 - 1)) |
+                            (1ul << (SIGCHLD - 1));
+    const uint64_t own    = (1ul << (SIGSEGV - 1)) | (1ul << (SIGBUS - 1)) |
+                            (1ul << (SIGFPE - 1)) | (1ul << (SIGILL - 1));
+    char line[512], name[64] = "";
+    unsigned long blocked = 0;
+    FILE *file;
+
+    snprintf(line, sizeof(line), "/proc/self/task/%s/status", id);
+    file = fopen(line, "r");
+    while ((file != NULL) && (fgets(line, sizeof(line), file) != NULL)) {
+        (void)sscanf(line, "Name: %63s", name);
+        (void)sscanf(line, "SigBlk: %lx", &blocked);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    MPIX_CHECK(((blocked & others) != others) || !(blocked & own) ||
+               !strcmp(name, "cxiemu"), "thread %s blocks %lx", name, blocked);
+}
+
+static void mpix_test_check_threads(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    const struct dirent *entry;
+
+    MPIX_CHECK(dir != NULL, "no /proc/self/task");
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        if (entry->d_name[0] != '.') {
+            mpix_test_check_thread(entry->d_name);
+        }
+    }
+    if (dir != NULL) {
+        (void)closedir(dir);
+    }
+}
+
 int mpix_test_end(const char *name)
 {
     int total = 0;
 
+    mpix_test_check_threads();
     MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
     MPIX_OK(MPIX_Queue_free(&mpix_test.queue));
     MPIX_OK(MPIX_Host_stream_free(&mpix_test.stream));

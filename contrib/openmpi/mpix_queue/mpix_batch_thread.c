@@ -15,12 +15,13 @@
 #include "mpix_fork.h"
 #include "mpix_global.h"
 
+#include <ucs_thread.h>
+
 #include <ucs/sys/math.h>
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -312,11 +313,10 @@ static void *mpix_thread_run(void *arg)
     return arg;
 }
 
-/* The application's signals are for its own threads. Needs the lock. */
+/* Needs the lock */
 static int mpix_thread_start(void)
 {
     pthread_condattr_t attr;
-    sigset_t all, old;
     int ret;
 
     pthread_condattr_init(&attr);
@@ -324,10 +324,7 @@ static int mpix_thread_start(void)
     pthread_cond_init(&mpix_thread.cond, &attr);
     pthread_condattr_destroy(&attr);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&mpix_thread.thread, NULL, mpix_thread_run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    ret = ucs_thread_create(&mpix_thread.thread, NULL, mpix_thread_run, NULL);
     if (ret == 0) {
         mpix_thread.is_running = 1;
     }

@@ -14,8 +14,9 @@
 #include "mpix_match.h"
 #include "mpix_fork.h"
 
+#include <ucs_thread.h>
+
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #define MPIX_MATCH_THREAD_SLEEP_NS 10000000l /* While nothing is matched */
@@ -88,18 +89,10 @@ static void *mpix_match_thread_run(void *arg)
     return arg;
 }
 
-/* The application's signals are for its own threads. */
 static int mpix_match_thread_start(void)
 {
-    sigset_t all, old;
-    int ret;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&mpix_match_thread.thread, NULL,
-                         mpix_match_thread_run, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ret == 0;
+    return ucs_thread_create(&mpix_match_thread.thread, NULL,
+                             mpix_match_thread_run, NULL) == 0;
 }
 
 void mpix_match_thread_wake(void)

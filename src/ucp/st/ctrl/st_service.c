@@ -20,13 +20,14 @@
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
+#include <ucs_thread.h>
+
 #include <ucs/sys/math.h>
 
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -229,7 +230,6 @@ static void *ucp_st_service_thread(void *arg)
 
 static ucs_status_t ucp_st_service_start(void)
 {
-    sigset_t all, old;
     int ret;
 
     ucp_st_service.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -238,17 +238,8 @@ static ucs_status_t ucp_st_service_start(void)
         return UCS_ERR_NO_RESOURCE;
     }
     ucp_st_service.stop = 0;
-    /* The application's signal handlers run on its own threads, but for signals
-     * that an instruction of this one causes */
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&ucp_st_service.thread, NULL, ucp_st_service_thread,
-                         NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    ret = ucs_thread_create(&ucp_st_service.thread, NULL,
+                            ucp_st_service_thread, NULL);
     if (ret != 0) {
         ucs_error("failed to start the service thread: %s", strerror(ret));
         close(ucp_st_service.wake_fd);
