@@ -71,8 +71,9 @@ struct ucs_gstream_ipc {
     ucs_gstream_type_t     type;
     int                    device; /* That copies */
     gstream_gpu_place_t    place;  /* Where it was opened; written before
-                                      `status`, as is the next one */
+                                      `status`, as are the next two */
     uint64_t               address;
+    uint64_t               length; /* From there to the allocation's end */
     uint8_t                handle[UCS_GSTREAM_IPC_HANDLE];
 };
 
@@ -466,6 +467,18 @@ static ucs_status_t gstream_ipc_run(int *is_there, void (*func)(void *arg))
     return status;
 }
 
+/* How long what was opened is; without a bound if the runtime does not know. It
+ * is asked where the memory was opened. */
+static uint64_t gstream_ipc_length(const gstream_gpu_t *gpu, uint64_t address)
+{
+    uint64_t start = 0;
+    size_t whole   = 0;
+    int result     = gpu->calls.ipc.get_allocation(&start, &whole, address);
+
+    return ((result == GSTREAM_GPU_OK) && (address - start <= whole)) ?
+           (whole - (address - start)) : UINT64_MAX;
+}
+
 /* Opens an allocation, without the lock */
 static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
 {
@@ -487,6 +500,9 @@ static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
         result = gpu->calls.ipc.open(&ipc->address, handle,
                                      gpu->ops->flag(gpu,
                                                     GSTREAM_GPU_IPC_PEER));
+        if (result == GSTREAM_GPU_OK) {
+            ipc->length = gstream_ipc_length(gpu, ipc->address);
+        }
         gstream_gpu_end(gpu, &last);
     }
     return gstream_gpu_status(gpu, result, "memory of another process cannot "
@@ -554,12 +570,14 @@ ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
     return status;
 }
 
-ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p)
+ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p,
+                                  uint64_t *length_p)
 {
     ucs_status_t status = gstream_ipc_status(ipc);
 
     if (status == UCS_OK) {
         *address_p = (void*)(uintptr_t)ipc->address;
+        *length_p  = ipc->length;
     }
     return status;
 }

@@ -48,7 +48,8 @@ typedef enum {
     MODE_FAR,  /* the other side is in a second one */
     MODE_DIES, /* ... which is killed when it has matched */
     MODE_STUCK,/* ... or while a copy of the first one takes long */
-    MODE_GONE  /* ... and frees its memory before that is opened */
+    MODE_GONE, /* ... and frees its memory before that is opened */
+    MODE_LIES  /* ... and says that its buffer is elsewhere */
 } task_mode_t;
 
 /** What the processes of a case are told. */
@@ -359,7 +360,6 @@ static void await_freed(life_t *life)
 {
     do {
         (void)ucp_st_worker_progress(life->side.worker);
-        (void)sched_yield();
     } while (st_stats(&life->side).freed > 0);
 }
 
@@ -525,7 +525,6 @@ static void run_stuck(life_t *life)
     hold(0);
     do {
         (void)ucp_st_worker_progress(life->side.worker);
-        (void)sched_yield();
         status = ucp_st_op_free(op);
     } while (status == UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(status, UCS_OK);
@@ -534,34 +533,34 @@ static void run_stuck(life_t *life)
     place_put(&life->place);
 }
 
-/* Memory is gone before it is opened: the operation fails, and the second
- * process hears of it */
+/* Memory is gone before it is opened, or is said to be elsewhere */
 static void run_gone(life_t *life)
 {
+    int has_lied = (task.mode == MODE_LIES);
     ucp_st_op_h op;
 
     place_get(&life->place, life->where);
     op = make_op(&life->side, &life->place, life->is_send);
+    op->ipc_key->offset += (uint64_t)(has_lied && task.is_second) << 40;
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
-    if (task.is_second) {
+    if (task.is_second && !has_lied) {
         while (op->offered == 0) { /* which the first one does not answer yet */
             (void)ucp_st_worker_progress(life->side.worker);
-            (void)sched_yield();
         }
         place_put(&life->place);
     }
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     do {
         (void)ucp_st_worker_progress(life->side.worker);
-        (void)sched_yield();
     } while (op_status(op) == UCS_OK);
-    CU_ASSERT_EQUAL(op_status(op), UCS_ERR_IO_ERROR);
-    check_opens(task.is_second);
+    CU_ASSERT_EQUAL(op_status(op), has_lied ? UCS_ERR_INVALID_PARAM :
+                                              UCS_ERR_IO_ERROR);
+    check_opens(task.is_second || has_lied);
     st_free(op);
     await_closed(life);
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     st_side_cleanup(&life->side);
-    if (!task.is_second) {
+    if (!task.is_second || has_lied) {
         place_put(&life->place);
     }
 }
@@ -598,7 +597,8 @@ static void run_process(void)
         [MODE_FAR]   = run_far,
         [MODE_DIES]  = run_dies,
         [MODE_STUCK] = run_stuck,
-        [MODE_GONE]  = run_gone
+        [MODE_GONE]  = run_gone,
+        [MODE_LIES]  = run_gone
     };
     life_t life = {.where = 0};
 
@@ -787,6 +787,7 @@ ST_CASE_CALL(on_host_stuck, run_on_host((task_t){.mode = MODE_STUCK,
 
 CASE(dies, .mode = MODE_DIES, .places = {0, 0})
 CASE(gone, .mode = MODE_GONE, .places = {0, 0})
+CASE(lies, .mode = MODE_LIES, .places = {0, 0})
 
 int main(int argc, char **argv)
 {

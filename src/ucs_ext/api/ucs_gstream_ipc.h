@@ -118,13 +118,16 @@ ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
  * @param [in]  ipc       Of @ref ucs_gstream_ipc_open.
  * @param [out] address_p Set on success only: where the allocation begins that
  *                        the key's `offset` is in.
+ * @param [out] length_p  The same: how many bytes it has; UINT64_MAX if the
+ *                        runtime does not know.
  *
  * @return UCS_OK; UCS_INPROGRESS; UCS_ERR_IO_ERROR if it fails, as when the
  *         memory is gone, or what else it is. Logged.
  *
  * Threads: may be called from any thread.
  */
-ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p);
+ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p,
+                                  uint64_t *length_p);
 
 
 /**

@@ -204,6 +204,20 @@ static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
     ucs_gstream_notify(&stream->record->notify);
 }
 
+/* The peer's buffer lies in what it has named */
+static ucs_status_t ucp_st_direct_gpu_check(const ucp_st_direct_op_t *direct,
+                                            uint64_t length)
+{
+    if ((direct->other_offset <= length) &&
+        (direct->length <= (length - direct->other_offset))) {
+        return UCS_OK;
+    }
+    ucs_error("operation %p: peer 0x%lx has no %zu bytes at %lu of %lu in a "
+              "device", direct->op, direct->op->peer->uuid, direct->length,
+              direct->other_offset, length);
+    return UCS_ERR_INVALID_PARAM;
+}
+
 /* Why a peer's buffer is not open: a process's memory ends with it */
 static ucs_status_t ucp_st_direct_gpu_why_closed(const ucp_st_op_t *op,
                                                  ucs_status_t status)
@@ -222,22 +236,25 @@ int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
     ucs_list_link_t *opening = &ucp_st_direct_dev(worker)->opening;
     ucp_st_direct_op_t *direct, *tmp;
     ucs_status_t status;
+    uint64_t length;
     void *start;
 
     ucs_list_for_each_safe(direct, tmp, opening, opening) {
-        status = ucs_gstream_ipc_look(direct->other_ipc, &start);
+        status = ucs_gstream_ipc_look(direct->other_ipc, &start, &length);
         if (status == UCS_INPROGRESS) {
             continue;
         }
         direct->is_opening = 0;
         ucs_list_del(&direct->opening);
+        status = (status == UCS_OK) ?
+                 ucp_st_direct_gpu_check(direct, length) :
+                 ucp_st_direct_gpu_why_closed(direct->op, status);
         if (status == UCS_OK) {
             *is_open_p = 1;
             ucp_st_direct_gpu_opened(direct, start);
-            continue;
+        } else {
+            ucp_st_op_fail(direct->op, status);
         }
-        ucp_st_op_fail(direct->op,
-                       ucp_st_direct_gpu_why_closed(direct->op, status));
     }
     return !ucs_list_is_empty(opening);
 }
