@@ -266,6 +266,7 @@ void st_fake_init(st_fake_t *fake, st_side_t *target)
     ucp_worker_params_t worker_params = {.field_mask = 0};
 
     ucp_config_t *config;
+    unsigned id;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(fake_memory);
     memset(fake, 0, sizeof(*fake));
@@ -281,9 +282,12 @@ void st_fake_init(st_fake_t *fake, st_side_t *target)
     CU_ASSERT_EQUAL_FATAL(ucp_worker_get_address(fake->worker, &fake->address,
                                                  &fake->address_length),
                           UCS_OK);
+    for (id = 0; id < UCP_ST_SVC_AM_LAST; ++id) {
+        fake_listen(fake, id, (id == UCP_ST_SVC_AM_RMA) ?
+                                      fake_rma_am_handler :
+                                      fake_nothing_am_handler);
+    }
     fake_listen(fake, UCP_ST_AM_ID_DEFAULT, fake_am_handler);
-    fake_listen(fake, UCP_ST_SVC_AM_RMA, fake_rma_am_handler);
-    fake_listen(fake, UCP_ST_SVC_AM_NOTICE, fake_nothing_am_handler);
     fake_meet(fake);
     fake->uuid = 0xfa4e0000ul;
     st_fake_renew(fake);
@@ -432,14 +436,12 @@ void st_fake_answer(const st_fake_t *fake, ucp_st_lane_t lane,
     match->lanes[1] = 0;
 }
 
-/* A receive of more than a slot, and less than what is mapped by default, goes
- * through slots of 16k */
-void st_fake_blob(const st_fake_t *fake, ucp_st_direct_blob_t *blob)
+void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob)
 {
     *blob = (ucp_st_direct_blob_t){
         .pair        = ST_FAKE_PAIR,
-        .piece       = (fake->match.length <= UCP_ST_DIRECT_INLINE) ?
-                               UCP_ST_DIRECT_INLINE : (16ul << 10),
+        .piece       = (length <= UCP_ST_DIRECT_INLINE) ? UCP_ST_DIRECT_INLINE :
+                                                          (16ul << 10),
         .is_mappable = 1,
         .offset      = ST_FAKE_BUFFER,
         .attach_min  = UINT64_MAX,
@@ -482,21 +484,9 @@ void st_fake_send(st_fake_t *fake, const st_fake_msg_t *frame)
     st_fake_send_to(fake, ST_FAKE_CTRL, UCP_ST_AM_ID_DEFAULT, frame);
 }
 
-ucs_status_t st_fake_match(st_fake_t *fake, ucp_st_op_h op,
-                           const ucp_st_direct_blob_t *blob)
+/* What the target has announced is here */
+static void fake_await_match(st_fake_t *fake, ucp_st_op_h op)
 {
-    struct {
-        ucp_st_msg_op_t      msg;
-        ucp_st_msg_offer_t   offer;
-        ucp_st_direct_blob_t blob;
-    } __attribute__((packed)) bind = {
-        .msg   = {.src_op_id = 77},
-        .offer = {.lane = UCP_ST_LANE_DIRECT, .length = sizeof(*blob)}
-    };
-    ucp_st_direct_blob_t own;
-    ucp_st_msg_match_t match;
-    st_fake_msg_t frame;
-    ucs_status_t status;
     int i;
 
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
@@ -504,16 +494,39 @@ ucs_status_t st_fake_match(st_fake_t *fake, ucp_st_op_h op,
         st_fake_progress(fake);
     }
     CU_ASSERT_EQUAL_FATAL(fake->num_matches, 1);
-    if (blob == NULL) {
-        st_fake_blob(fake, &own);
-        blob = &own;
+}
+
+void st_fake_bind(st_fake_t *fake, ucp_st_op_h op, const st_fake_offer_t *offer,
+                  st_fake_msg_t *frame)
+{
+    struct {
+        ucp_st_msg_op_t    msg;
+        ucp_st_msg_offer_t offer;
+        uint8_t            data[UCP_ST_PROTO_MAX_BLOB];
+    } __attribute__((packed)) bind = {.msg = {.src_op_id = 77}};
+    ucp_st_msg_match_t match;
+
+    fake_await_match(fake, op);
+    st_fake_answer(fake, offer->lane, &match);
+    bind.msg.op_id    = fake->match.op_id;
+    bind.offer.lane   = (uint8_t)offer->lane;
+    bind.offer.length = (uint8_t)offer->length;
+    if (offer->length > 0) {
+        memcpy(bind.data, offer->data, offer->length);
     }
-    bind.msg.op_id = fake->match.op_id;
-    bind.blob      = *blob;
-    st_fake_answer(fake, UCP_ST_LANE_DIRECT, &match);
-    st_fake_frame(&frame);
-    st_fake_add(&frame, UCP_ST_MSG_MATCH, &match, sizeof(match));
-    st_fake_add(&frame, UCP_ST_MSG_BIND, &bind, sizeof(bind));
+    st_fake_frame(frame);
+    st_fake_add(frame, UCP_ST_MSG_MATCH, &match, sizeof(match));
+    st_fake_add(frame, UCP_ST_MSG_BIND, &bind,
+                offsetof(__typeof__(bind), data) + offer->length);
+}
+
+ucs_status_t st_fake_match(st_fake_t *fake, ucp_st_op_h op,
+                           const st_fake_offer_t *offer)
+{
+    st_fake_msg_t frame;
+    ucs_status_t status;
+
+    st_fake_bind(fake, op, offer, &frame);
     st_fake_fix(fake, &frame);
     st_fake_send(fake, &frame);
     do {

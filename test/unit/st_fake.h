@@ -63,6 +63,13 @@ typedef struct {
     uint8_t data[ST_FAKE_MAX];
 } st_fake_msg_t;
 
+/** What it offers for a pair. */
+typedef struct {
+    ucp_st_lane_t lane;
+    size_t        length;
+    const void    *data;
+} st_fake_offer_t;
+
 /** To be called first in main(): starts the child process. */
 void st_fake_fork(void);
 
@@ -99,8 +106,8 @@ void st_fake_fix(st_fake_t *fake, st_fake_msg_t *frame);
 void st_fake_answer(const st_fake_t *fake, ucp_st_lane_t lane,
                     ucp_st_msg_match_t *match);
 
-/** What lane direct offers for that pair. */
-void st_fake_blob(const st_fake_t *fake, ucp_st_direct_blob_t *blob);
+/** What lane direct offers for a message. From 64k on it is mapped. */
+void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob);
 
 /** Send a frame; the target has most likely handled it when this returns. */
 void st_fake_send(st_fake_t *fake, const st_fake_msg_t *frame);
@@ -112,10 +119,14 @@ void st_fake_send_to(st_fake_t *fake, st_fake_ep_t ep, unsigned id,
 /** Make progress of both for a while. */
 void st_fake_progress(st_fake_t *fake);
 
-/** Match an operation of the target's as the protocol has it, over lane direct:
- *  with this offer. How the target's match has ended. */
+/** Give the target's operation to match, and make the frame that answers it as
+ *  the protocol has it, but for st_fake_fix(). */
+void st_fake_bind(st_fake_t *fake, ucp_st_op_h op, const st_fake_offer_t *offer,
+                  st_fake_msg_t *frame);
+
+/** Do so, and send it. How the target's match has ended. */
 ucs_status_t st_fake_match(st_fake_t *fake, ucp_st_op_h op,
-                           const ucp_st_direct_blob_t *blob);
+                           const st_fake_offer_t *offer);
 
 /** End the half of the target's operation, for a reason: the target has heard
  *  it when this returns. */

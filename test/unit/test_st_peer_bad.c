@@ -51,6 +51,20 @@ static void bad_meet(bad_t *bad, ucp_st_lane_t lane, int is_send, size_t length)
                                                    length, 1);
 }
 
+/* Match it over lane direct; NULL: with a good offer */
+static ucs_status_t bad_match(bad_t *bad, const ucp_st_direct_blob_t *blob)
+{
+    ucp_st_direct_blob_t good;
+    st_fake_offer_t offer = {
+        .lane   = UCP_ST_LANE_DIRECT,
+        .length = sizeof(good),
+        .data   = (blob == NULL) ? &good : blob
+    };
+
+    st_fake_blob(bad->op->length, &good);
+    return st_fake_match(&bad->fake, bad->op, &offer);
+}
+
 static void bad_cleanup(bad_t *bad)
 {
     st_fake_end(&bad->fake);
@@ -74,7 +88,7 @@ BAD_CASE(good, "direct")
 
     bad_meet(bad, UCP_ST_LANE_DIRECT, 1, SHORT);
     st_fill(bad->buffer, SHORT, 1);
-    CU_ASSERT_EQUAL_FATAL(st_fake_match(&bad->fake, bad->op, NULL), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(bad_match(bad, NULL), UCS_OK);
     st_use(&bad->side, bad->op);
     st_sync(&bad->side);
     CU_ASSERT_EQUAL(pair->slots[0].seq, 1);
@@ -90,11 +104,10 @@ static void run_offer(uint64_t offset, uint64_t piece)
 
     bad_init(&bad, "direct");
     bad_meet(&bad, UCP_ST_LANE_DIRECT, 1, SHORT);
-    st_fake_blob(&bad.fake, &blob);
+    st_fake_blob(SHORT, &blob);
     blob.pair  = offset;
     blob.piece = piece;
-    CU_ASSERT_EQUAL(st_fake_match(&bad.fake, bad.op, &blob),
-                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(bad_match(&bad, &blob), UCS_ERR_INVALID_PARAM);
     bad_cleanup(&bad);
 }
 
@@ -117,7 +130,7 @@ static void run_record(uint64_t offset)
 
     bad_init(&bad, "direct");
     bad_meet(&bad, UCP_ST_LANE_DIRECT, 1, SHORT);
-    CU_ASSERT_EQUAL(st_fake_match(&bad.fake, bad.op, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(bad_match(&bad, NULL), UCS_OK);
     segment->sleepers                     = 1;
     pair->side[UCP_ST_DIR_RECV].record    = offset;
     pair->side[UCP_ST_DIR_RECV].begun     = 1;
@@ -139,7 +152,7 @@ static void run_claim(uint64_t claim)
 
     bad_init(&bad, "direct");
     bad_meet(&bad, UCP_ST_LANE_DIRECT, 1, MAPPED);
-    CU_ASSERT_EQUAL(st_fake_match(&bad.fake, bad.op, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(bad_match(&bad, NULL), UCS_OK);
     pair->side[UCP_ST_DIR_RECV].begun = 1;
     pair->claim                       = claim;
     st_use(&bad.side, bad.op);
@@ -192,7 +205,7 @@ static void run_status(int32_t status, ucs_status_t result)
 
     bad_init(&bad, "direct");
     bad_meet(&bad, UCP_ST_LANE_DIRECT, 0, SHORT);
-    CU_ASSERT_EQUAL(st_fake_match(&bad.fake, bad.op, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(bad_match(&bad, NULL), UCS_OK);
     st_use(&bad.side, bad.op);
     st_fake_unmatch(&bad.fake, status);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(bad.side.queue, &error), result);
@@ -215,7 +228,7 @@ static void run_answer(uint8_t type, int is_matched)
     bad_init(&bad, "direct");
     bad_meet(&bad, UCP_ST_LANE_DIRECT, 0, SHORT);
     if (is_matched) {
-        CU_ASSERT_EQUAL(st_fake_match(&bad.fake, bad.op, NULL), UCS_OK);
+        CU_ASSERT_EQUAL(bad_match(&bad, NULL), UCS_OK);
     } else {
         CU_ASSERT_EQUAL(ucp_st_imatchall(&bad.op, 1), UCS_OK);
         st_fake_progress(&bad.fake);
@@ -233,6 +246,28 @@ static void run_answer(uint8_t type, int is_matched)
 ST_CASE_CALL(answer_cancel, run_answer(UCP_ST_MSG_CANCEL_ACK, 0))
 ST_CASE_CALL(answer_unmatch, run_answer(UCP_ST_MSG_UNMATCH_ACK, 0))
 ST_CASE_CALL(answer_matched, run_answer(UCP_ST_MSG_UNMATCH_ACK, 1))
+
+/* Messages that only other lanes take, and none, to both UCP workers */
+static void run_unknown(st_fake_ep_t ep, unsigned count)
+{
+    st_fake_msg_t msg = {.length = 24};
+    unsigned id;
+    bad_t bad;
+
+    bad_init(&bad, "direct");
+    bad.peer = st_fake_peer(&bad.fake, UCP_ST_LANE_DIRECT, NULL);
+    for (id = 0; id < count; ++id) {
+        if ((ep != ST_FAKE_CTRL) || (id != UCP_ST_AM_ID_DEFAULT)) {
+            st_fake_send_to(&bad.fake, ep, id, &msg);
+        }
+    }
+    bad_cleanup(&bad);
+}
+
+ST_CASE_CALL(unknown_control,
+             run_unknown(ST_FAKE_CTRL, UCP_ST_AM_ID_DEFAULT + 3))
+ST_CASE_CALL(unknown_service,
+             run_unknown(ST_FAKE_SERVICE, UCP_ST_SVC_AM_LAST + 3))
 
 /* An address without the part that UCP needs */
 BAD_CASE(address_empty, "direct")

@@ -26,6 +26,9 @@
 /* Longest frame; UCP's limit may be lower */
 #define UCP_ST_CTRL_MAX_FRAME 4096
 
+/* UCP has room for so many kinds of active messages at least */
+#define UCP_ST_CTRL_MIN_IDS 64u
+
 /* Frames that UCP has at once */
 #define UCP_ST_CTRL_MAX_SENDS 64
 
@@ -158,6 +161,21 @@ ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
     return ucp_worker_set_am_recv_handler(ucp_worker, &param);
 }
 
+/* A peer may send what nothing here takes. UCP 1.13 calls what is in its memory
+ * for handlers where none was set, also behind the largest number if there is
+ * room: there is none if that is the first one that is set, and not small. */
+ucs_status_t ucp_st_ctrl_drop_all(ucp_st_worker_h worker,
+                                  ucp_worker_h ucp_worker, unsigned count)
+{
+    ucs_status_t status = UCS_OK;
+
+    count = ucs_max(count, UCP_ST_CTRL_MIN_IDS);
+    while ((count > 0) && (status == UCS_OK)) {
+        status = ucp_st_ctrl_set_handler(worker, ucp_worker, --count, 0, NULL);
+    }
+    return status;
+}
+
 static void ucp_st_ctrl_unlisten(ucp_st_worker_h worker)
 {
     (void)ucp_st_ctrl_set_handler(worker, worker->ucp_worker, worker->am_id, 0,
@@ -170,10 +188,17 @@ static ucs_status_t ucp_st_ctrl_listen(ucp_st_worker_h worker)
     ucp_worker_attr_t attr = {
         .field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
     };
-    ucs_status_t status;
+    ucs_status_t status    = UCS_OK;
 
-    status = ucp_st_ctrl_set_handler(worker, worker->ucp_worker, worker->am_id,
-                                     0, ucp_st_ctrl_am_handler);
+    if (worker->own_context != NULL) { /* else others are the user's */
+        status = ucp_st_ctrl_drop_all(worker, worker->ucp_worker,
+                                      worker->am_id + 1);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_ctrl_set_handler(worker, worker->ucp_worker,
+                                         worker->am_id, 0,
+                                         ucp_st_ctrl_am_handler);
+    }
     if (status != UCS_OK) {
         ucs_error("the UCP worker cannot receive active message %u (its "
                   "context needs UCP_FEATURE_AM): %s", worker->am_id,

@@ -47,6 +47,11 @@ ucs_status_t ucp_st_ctrl_set_handler(ucp_st_worker_h worker,
                                      ucp_worker_h ucp_worker, unsigned id,
                                      unsigned flags, ucp_am_recv_callback_t cb);
 
+/** Drop active messages of all kinds, of which the first `count` ones may get a
+ *  handler later. */
+ucs_status_t ucp_st_ctrl_drop_all(ucp_st_worker_h worker,
+                                  ucp_worker_h ucp_worker, unsigned count);
+
 /** Make an endpoint to a peer that calls `cb` with the peer should it fail. */
 ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
                                    const void *address, ucp_err_handler_cb_t cb,

@@ -125,8 +125,9 @@ void ucp_st_svc_add_client(ucp_st_svc_t *svc,
     svc->clients[svc->num_clients++] = client;
 }
 
-static ucs_status_t ucp_st_svc_create(ucp_st_svc_t *svc)
+static ucs_status_t ucp_st_svc_create(ucp_st_worker_h worker)
 {
+    ucp_st_svc_t *svc          = ucp_st_svc(worker);
     ucp_worker_params_t params = {
         .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED
@@ -141,6 +142,11 @@ static ucs_status_t ucp_st_svc_create(ucp_st_svc_t *svc)
     status = ucp_worker_create(svc->context, &params, &svc->ucp_worker);
     if (status != UCS_OK) {
         goto err_context;
+    }
+    status = ucp_st_ctrl_drop_all(worker, svc->ucp_worker,
+                                  UCP_ST_SVC_AM_LAST);
+    if (status != UCS_OK) {
+        goto err_worker;
     }
     status = ucp_worker_get_efd(svc->ucp_worker, &svc->service.fds[0]);
     if (status != UCS_OK) {
@@ -166,7 +172,7 @@ ucs_status_t ucp_st_svc_open(ucp_st_worker_h worker)
     ucp_st_svc_t *svc = ucp_st_svc(worker);
 
     if (svc->status == UCS_INPROGRESS) {
-        svc->status = ucp_st_svc_create(svc);
+        svc->status = ucp_st_svc_create(worker);
     }
     return svc->status;
 }

@@ -21,7 +21,8 @@ enum {
     UCP_ST_SVC_AM_ACK,    /**< ... it is in place */
     UCP_ST_SVC_AM_NOTICE, /**< See st_notice.h */
     UCP_ST_SVC_AM_RMA,    /**< A request for one-sided operations */
-    UCP_ST_SVC_AM_RMA_REPLY
+    UCP_ST_SVC_AM_RMA_REPLY,
+    UCP_ST_SVC_AM_LAST
 };
 
 /** So many messages of one kind at most are given to UCP in a round of the
