@@ -57,7 +57,6 @@ extern "C" {
  *         for it. Memory of malloc() serves as well then, more slowly.
  *
  * Ownership: the caller's, until @ref ucp_st_mem_free; it may outlive workers.
- *            A child that is forked shares it with its parent, and has no copy.
  * Threads: any.
  */
 ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p);
