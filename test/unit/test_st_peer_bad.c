@@ -167,6 +167,28 @@ ST_CASE_CALL(claim_behind, run_claim(CLAIM(1, 8, 4000)))
 ST_CASE_CALL(claim_backwards, run_claim(CLAIM(1, 6, 2)))
 ST_CASE_CALL(claim_later, run_claim(CLAIM(3, 0, 8)))
 
+/* What the target's segment says of free pieces, which peers can write to: the
+ * second one that is taken is said to lie elsewhere */
+BAD_CASE(free_piece, "direct")
+{
+    ucp_st_op_h op;
+
+    bad_meet(bad, UCP_ST_LANE_DIRECT, 0, SHORT);
+    CU_ASSERT_EQUAL(bad_match(bad, NULL), UCS_OK);
+    st_fake_unmatch(&bad->fake, UCS_ERR_CANCELED);
+    st_free(bad->op);
+    st_fake_end(&bad->fake);
+    *(uint64_t*)(bad->fake.shared + bad->fake.blob.pair) = 1ull << 40;
+    st_fake_renew(&bad->fake);
+    bad_meet(bad, UCP_ST_LANE_DIRECT, 0, SHORT);
+    CU_ASSERT_EQUAL(bad_match(bad, NULL), UCS_OK);
+    op                    = bad->op;
+    bad->op               = st_recv(&bad->side, bad->buffer, SHORT, 2);
+    bad->fake.num_matches = 0;
+    CU_ASSERT_EQUAL(bad_match(bad, NULL), UCS_OK);
+    st_free(op);
+}
+
 /* Numbers of uses that no longer fit into a claim */
 ST_CASE(claim_wraps)
 {
