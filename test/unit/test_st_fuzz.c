@@ -44,6 +44,7 @@ typedef struct {
     ucp_st_mem_h  memh[2];
     void          *key[2];  /* packed */
     size_t        key_length[2];
+    int           is_alone; /* the good pair's memory is not good any more */
     unsigned      matches;  /* rounds in which the operation was matched */
     unsigned      failures; /* ... in which the queue was in error */
 } bad_loop_t;
@@ -90,6 +91,14 @@ static void loop_init(bad_loop_t *loop, const char *lane, uint64_t rounds)
     fuzz_begin(&loop->fuzz, rounds);
 }
 
+/* The other pair goes on */
+static void loop_turn(bad_loop_t *loop)
+{
+    if (!loop->is_alone && ((loop->fuzz.round % TURNS) == 0)) {
+        near_use(&loop->near, loop->fuzz.round);
+    }
+}
+
 static void loop_cleanup(bad_loop_t *loop)
 {
     unsigned errors = uct_errors_end();
@@ -98,7 +107,8 @@ static void loop_cleanup(bad_loop_t *loop)
     printf("%lu rounds: %u matches, %u failures, %u errors logged\n",
            (unsigned long)loop->fuzz.round, loop->matches, loop->failures,
            errors);
-    near_use(&loop->near, 1);
+    loop->fuzz.round = 0;
+    loop_turn(loop);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_TRUE(st_is_spoiled(loop->memory + (3 * i * MEMORY), MEMORY));
         CU_ASSERT_TRUE(st_is_spoiled(loop->memory + (((3 * i) + 2) * MEMORY),
@@ -117,14 +127,6 @@ static void loop_cleanup(bad_loop_t *loop)
 #define LOOP_CASE(_name, _lane, _rounds) \
     ST_CASE_WITH(_name, bad_loop_t, loop, loop_init(loop, _lane, _rounds), \
                  loop_cleanup(loop))
-
-/* The other pair goes on */
-static void loop_turn(bad_loop_t *loop)
-{
-    if ((loop->fuzz.round % TURNS) == 0) {
-        near_use(&loop->near, loop->fuzz.round);
-    }
-}
 
 /* A bad peer that the target has an operation with */
 static void round_begin(bad_loop_t *loop)
@@ -348,6 +350,23 @@ LOOP_CASE(memory, "direct", 300)
             if (fuzz_random(fuzz, 4) == 0) {
                 ucp_st_worker_progress(loop->target->worker);
             }
+        }
+        round_end(loop);
+    }
+}
+
+/* All of the target's segment: uses may end too early, or fail */
+LOOP_CASE(segment, "direct", 300)
+{
+    uint64_t i;
+
+    loop->is_alone = 1;
+    while (fuzz_next(&loop->fuzz)) {
+        (void)round_match(loop);
+        for (i = fuzz_random(&loop->fuzz, 60); i > 0; --i) {
+            scribble_word(&loop->fuzz, loop->fake.shared,
+                          fuzz_random(&loop->fuzz, 4) ?
+                                  (64ul << 10) : loop->fake.shared_length);
         }
         round_end(loop);
     }
