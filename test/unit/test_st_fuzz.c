@@ -291,7 +291,7 @@ LOOP_CASE(control_host, "host", 400)
     loop_control(loop);
 }
 
-LOOP_CASE(control_trig, "trig", 250)
+LOOP_CASE(control_trig, "trig", 100)
 {
     loop_control(loop);
 }
