@@ -215,6 +215,25 @@ int st_cunit_alone(const char *suite, void (*func)(void), int argc, char **argv)
     return st_cunit_main(suite, argc, argv);
 }
 
+char *st_env_set(const char *name, const char *value)
+{
+    const char *old = getenv(name);
+    char *before    = (old == NULL) ? NULL : strdup(old);
+
+    if (value == NULL) {
+        unsetenv(name);
+    } else {
+        setenv(name, value, 1);
+    }
+    return before;
+}
+
+void st_env_restore(const char *name, char *before)
+{
+    free(st_env_set(name, before));
+    free(before);
+}
+
 int st_cunit_main(const char *suite, int argc, char **argv)
 {
     st_cunit_run_t run = {

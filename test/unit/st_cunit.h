@@ -114,6 +114,14 @@ int st_cunit_alone(const char *suite, void (*func)(void), int argc,
 void st_cunit_skip(const char *reason);
 
 
+/** Set a variable of the environment, or remove it if `value` is NULL; its
+ *  value before, for st_env_restore(). */
+char *st_env_set(const char *name, const char *value);
+
+/** Set it to what st_env_set() returned, which is gone afterwards. */
+void st_env_restore(const char *name, char *before);
+
+
 /** How often this process' threads of a name have gone to sleep so far. */
 unsigned long st_cunit_sleeps(const char *thread_name);
 

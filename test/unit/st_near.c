@@ -3,8 +3,7 @@
  * st_near.c - two st workers of one process on the direct lane.
  */
 #include "st_near.h"
-
-#include <CUnit/CUnit.h>
+#include "st_cunit.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -25,25 +25,6 @@ ucp_st_lane_t st_lane(void)
     return strcmp(name, "host") ? UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST;
 }
 
-char *st_env_set(const char *name, const char *value)
-{
-    const char *old = getenv(name);
-    char *before    = (old == NULL) ? NULL : strdup(old);
-
-    if (value == NULL) {
-        unsetenv(name);
-    } else {
-        setenv(name, value, 1);
-    }
-    return before;
-}
-
-void st_env_restore(const char *name, char *before)
-{
-    free(st_env_set(name, before));
-    free(before);
-}
-
 ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream)
 {
     ucp_st_queue_params_t params = {

@@ -32,13 +32,6 @@ typedef struct {
 /** The lane that pairs are to take: ST_LANE of the environment, or trig. */
 ucp_st_lane_t st_lane(void);
 
-/** Set a variable of the environment, or remove it if `value` is NULL; its
- *  value before, for st_env_restore(). */
-char *st_env_set(const char *name, const char *value);
-
-/** Set it to what st_env_set() returned, which is gone afterwards. */
-void st_env_restore(const char *name, char *before);
-
 /** Make both sides; asserts that it works. Non-zero if it did. */
 int st_pair_init(st_pair_t *pair);
 

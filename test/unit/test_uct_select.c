@@ -226,13 +226,12 @@ static int prints_device(ucp_context_h context, const char *name)
  * and UCX says so itself */
 ST_CASE(net_devices)
 {
-    char *before = getenv("UCX_NET_DEVICES");
+    char *before = st_env_set("UCX_NET_DEVICES", NULL);
     char names[8][UCT_MD_NAME_MAX], resource[160];
     unsigned i, k, count;
     ucp_side_t side;
 
-    before = (before == NULL) ? NULL : strdup(before);
-    count  = list_devices(names);
+    count = list_devices(names);
     for (i = 0; i < count; ++i) {
         CU_ASSERT_FATAL(setenv("UCX_NET_DEVICES", names[i], 1) == 0);
         CU_ASSERT_FATAL(ucp_side_open(&side, "cxi_trig,self", 0, 0) == UCS_OK);
@@ -249,9 +248,7 @@ ST_CASE(net_devices)
     CU_ASSERT(uct_errors_end() == 1);
     CU_ASSERT(!prints_device(side.context, "cxi_trig/"));
     ucp_side_close(&side);
-    CU_ASSERT_FATAL(((before == NULL) ? unsetenv("UCX_NET_DEVICES") :
-                     setenv("UCX_NET_DEVICES", before, 1)) == 0);
-    free(before);
+    st_env_restore("UCX_NET_DEVICES", before);
 }
 
 /* Estimates: of one that knows them, and in the order that choices rest on */
