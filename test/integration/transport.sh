@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # The transport as the programs of other projects see it.
-# usage: transport.sh listed | alone | default | hook | rails |
+# usage: transport.sh listed | alone | default | hook | rails | shared |
 #                     refused VARIABLE=VALUE REGEX |
 #                     perftest [ucx_perftest-OPTION...] |
 #                     every uct|ucp|sleep|ways |
-#                     native REGEX [ucx_perftest-OPTION...] | rails
+#                     native REGEX [ucx_perftest-OPTION...]
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
 set -uo pipefail
@@ -291,9 +291,25 @@ test_rails()
         fail "no error: $out"
 }
 
+# Beside UCX's shared memory the emulated card carries no message: the cores that
+# copy for both are the same.
+test_shared()
+{
+    local protocols out
+    need ucx_perftest
+    export UCX_TLS=cxi_trig,sm,self UCX_CXI_TRIG_STATS=y
+    for protocols in n y; do
+        out=$(UCX_PROTO_ENABLE=$protocols "$0" perftest -t tag_bw -n 20 -w 2 \
+              -s 1048576 2>&1) || fail "the test fails: $out"
+        grep -q '^get_zcopy_bytes 0$' <<<"$out" || fail "no counts: $out"
+        ! grep -E '^(am|put|get)_.*[1-9]' <<<"$out" ||
+            fail "the card carries messages (UCX_PROTO_ENABLE=$protocols)"
+    done
+}
+
 what=${1:-}
 case $what in
-listed|alone|default|refused|hook|perftest|every|native|rails)
+listed|alone|default|refused|hook|perftest|every|native|rails|shared)
     shift
     "test_$what" "$@"
     ;;
