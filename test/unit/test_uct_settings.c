@@ -66,59 +66,80 @@ static void check_off(const char *cause)
     CU_ASSERT(strstr(reason, cause) != NULL);
 }
 
-/* What is logged of the emulated card since the handler was pushed */
-static unsigned num_told;
-
-static ucs_log_func_rc_t
-count_told(const char *file, unsigned line, const char *function,
-           ucs_log_level_t level, const ucs_log_component_config_t *component,
-           const char *message, va_list args)
+/* What is said of the emulated card when interfaces of it open, which a
+ * provider's name has led to, in an environment with a variable */
+static unsigned count_told(const char *provider, const char *name,
+                           const char *value)
 {
-    num_told += (level == UCS_LOG_LEVEL_INFO) &&
-                (strstr(message, "runs on an emulated one") != NULL);
-    return UCS_LOG_FUNC_RC_STOP;
+    char *before[] = {st_env_set("UCX_CXI_TRIG_PROVIDER", provider),
+                      st_env_set("ST_DEVICE", "cxiemu0"),
+                      st_env_set(name, value)};
+    uct_pair_t pair;
+    unsigned count;
+
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "runs on an emulated one");
+    CU_ASSERT_FATAL(uct_pair_create(&pair, NULL) == 0);
+    uct_pair_destroy(&pair);
+    count = uct_errors_end();
+    st_env_restore(name, before[2]);
+    st_env_restore("ST_DEVICE", before[1]);
+    st_env_restore("UCX_CXI_TRIG_PROVIDER", before[0]);
+    return count;
 }
 
-/* Before any other case asks for "auto" */
+static void hide_cards(void)
+{
+    uct_cxi_trig_cassini_devices = "/nonexistent";
+    uct_cxi_trig_cassini_files   = "/nonexistent";
+    uct_cxi_trig_cassini_pci     = "/nonexistent";
+    fab_card_set(FAB_CARD_NONE);
+}
+
+/* Whoever has not asked for the emulated card is told once that it is used;
+ * in a job, one process of a node */
 ST_CASE(auto_is_told)
 {
-    ucs_log_level_t before   = ucs_global_opts.log_component.log_level;
-    const char *real_devices = uct_cxi_trig_cassini_devices;
-    char name[16];
+    static const char *const ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK",
+                                        "SLURM_LOCALID", "PMIX_RANK"};
+    char *before                     = st_env_set("UCX_NET_DEVICES", NULL);
+    unsigned i;
 
-    ucs_global_opts.log_component.log_level = UCS_LOG_LEVEL_INFO;
-    uct_cxi_trig_cassini_devices            = "/nonexistent";
-    fab_card_set(FAB_CARD_NONE);
-    ucs_log_push_handler(count_told);
-    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
-    CU_ASSERT(strcmp(ask_auto(name), "cxiemu") == 0);
-    ucs_log_pop_handler();
-    CU_ASSERT(num_told == 1);
-    uct_cxi_trig_cassini_devices            = real_devices;
+    hide_cards();
+    CU_ASSERT(count_told("cxiemu", "ST_DEVICE", "cxiemu0") == 0);
+    CU_ASSERT(count_told("auto", "UCX_NET_DEVICES", "eth0,cxiemu0") == 0);
+    for (i = 0; i < ST_CUNIT_COUNT(ranks); ++i) {
+        CU_ASSERT(count_told("auto", ranks[i], "1") == 0);
+    }
+    CU_ASSERT(count_told("auto", ranks[0], "0") == 1);
+    CU_ASSERT(count_told("auto", ranks[0], "0") == 0);
+    st_env_restore("UCX_NET_DEVICES", before);
     fab_card_reset();
-    ucs_global_opts.log_component.log_level = before;
+}
+
+/* A folder in a folder, if @a is_there, or none */
+static void set_folder(const char *folder, const char *name, int is_there)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    CU_ASSERT_FATAL((is_there ? mkdir(path, 0700) : rmdir(path)) == 0);
 }
 
 /* A machine with cards runs on them, or says why not; one without, on the
  * emulated one */
 ST_CASE(auto)
 {
-    char folder[]            = "/tmp/uct_settings.XXXXXX";
-    const char *real_devices = uct_cxi_trig_cassini_devices;
-    const char *real_files   = uct_cxi_trig_cassini_files;
-    char device[64], name[16];
+    char folder[] = "/tmp/uct_settings.XXXXXX";
+    char name[16];
 
     CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
-    snprintf(device, sizeof(device), "%s/cxi0", folder);
-    fab_card_set(FAB_CARD_NONE);
-
-    uct_cxi_trig_cassini_files   = folder;
-    uct_cxi_trig_cassini_devices = "/nonexistent";
+    hide_cards();
     CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+    uct_cxi_trig_cassini_files   = folder;
     uct_cxi_trig_cassini_devices = folder;
     CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
 
-    CU_ASSERT_FATAL(mkdir(device, 0700) == 0);
+    set_folder(folder, "cxi0", 1);
     CU_ASSERT(strcmp(find_auto(name), "") == 0);
     check_off("links must be up");
     fab_card_set(FAB_CARD_CLOSED);
@@ -128,18 +149,90 @@ ST_CASE(auto)
     CU_ASSERT(strcmp(find_auto(name), "cxi") == 0);
 
     /* A card that is listed is one, too */
-    uct_cxi_trig_cassini_devices = "/nonexistent";
+    hide_cards();
+    fab_card_set(FAB_CARD_OPEN);
     CU_ASSERT(strcmp(find_auto(name), "cxi") == 0);
     fab_card_set(FAB_CARD_CLOSED);
     CU_ASSERT(strcmp(find_auto(name), "") == 0);
     check_off(fi_strerror(FI_EACCES));
 
-    fab_card_set(FAB_CARD_NONE);
+    hide_cards();
     CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
-    uct_cxi_trig_cassini_devices = real_devices;
-    uct_cxi_trig_cassini_files   = real_files;
+    set_folder(folder, "cxi0", 0);
+    CU_ASSERT(rmdir(folder) == 0);
+    fab_card_reset();
+}
+
+/* The device file alone: what a container sees of a card */
+ST_CASE(auto_file)
+{
+    char folder[] = "/tmp/uct_settings.XXXXXX";
+    char name[16];
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    hide_cards();
+    uct_cxi_trig_cassini_files = folder;
+    set_folder(folder, "cxi_other", 1);
+    CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+    set_folder(folder, "cxi12", 1);
+    CU_ASSERT(strcmp(find_auto(name), "") == 0);
+    check_off("/cxi12 is there");
+    set_folder(folder, "cxi12", 0);
+    set_folder(folder, "cxi_other", 0);
+    CU_ASSERT(rmdir(folder) == 0);
+    fab_card_reset();
+}
+
+/* What the kernel tells of a PCI device, and what "auto" takes then */
+static void set_pci(const char *device, const char *vendor, const char *number,
+                    char name[16])
+{
+    const char *const texts[][2] = {{"vendor", vendor}, {"device", number}};
+    char path[128];
+    unsigned i;
+    FILE *file;
+
+    for (i = 0; i < ST_CUNIT_COUNT(texts); ++i) {
+        snprintf(path, sizeof(path), "%s/%s", device, texts[i][0]);
+        file = fopen(path, "w");
+        CU_ASSERT_FATAL(file != NULL);
+        CU_ASSERT(fprintf(file, "%s\n", texts[i][1]) > 0);
+        CU_ASSERT(fclose(file) == 0);
+    }
+    find_auto(name);
+    for (i = 0; i < ST_CUNIT_COUNT(texts); ++i) {
+        snprintf(path, sizeof(path), "%s/%s", device, texts[i][0]);
+        CU_ASSERT(unlink(path) == 0);
+    }
+}
+
+/* A card whose driver was not loaded */
+ST_CASE(auto_pci)
+{
+    static const char *const cards[][2] = {
+        {"0x17db", "0x0501"}, {"0x1590", "0x0371"}, {"0x1590", "0x0372"}
+    };
+    char folder[] = "/tmp/uct_settings.XXXXXX";
+    char device[64], name[16];
+    unsigned i;
+
+    CU_ASSERT_FATAL(mkdtemp(folder) != NULL);
+    snprintf(device, sizeof(device), "%s/0000:21:00.0", folder);
+    hide_cards();
+    uct_cxi_trig_cassini_pci = folder;
+    set_folder(folder, "0000:21:00.0", 1);
+    CU_ASSERT(strcmp(find_auto(name), "cxiemu") == 0);
+    set_pci(device, "0x1590", "0x0501", name);
+    CU_ASSERT(strcmp(name, "cxiemu") == 0);
+    for (i = 0; i < ST_CUNIT_COUNT(cards); ++i) {
+        set_pci(device, cards[i][0], cards[i][1], name);
+        CU_ASSERT(strcmp(name, "") == 0);
+        check_off("PCI device 0000:21:00.0");
+        check_off("driver");
+    }
     CU_ASSERT(rmdir(device) == 0);
     CU_ASSERT(rmdir(folder) == 0);
+    hide_cards();
     fab_card_reset();
 }
 

@@ -13,11 +13,13 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Operations on a domain, from version 5 on */
@@ -53,6 +55,7 @@ enum {
 
 const char *uct_cxi_trig_cassini_devices = "/sys/class/cxi";
 const char *uct_cxi_trig_cassini_files   = "/dev";
+const char *uct_cxi_trig_cassini_pci     = "/sys/bus/pci/devices";
 
 
 const uct_cxi_trig_cassini_nic_t *
@@ -100,25 +103,100 @@ static int uct_cxi_trig_cassini_is_closed(const char *device, char *text,
     return 0;
 }
 
-int uct_cxi_trig_cassini_has_cards(char *fault, size_t max)
+/* The entries of a folder that a function finds to be cards, of which the last
+ * one has its say in @a text. */
+static int
+uct_cxi_trig_cassini_find(const char *folder,
+                          int (*is_card)(const char *name, char *text,
+                                         size_t max),
+                          char *text, size_t max)
 {
-    DIR *dir   = opendir(uct_cxi_trig_cassini_devices);
+    DIR *dir   = opendir(folder);
     int result = 0;
     struct dirent *entry;
 
-    fault[0] = '\0';
     if (dir == NULL) {
         return 0;
     }
     while ((entry = readdir(dir)) != NULL) {
-        if (entry->d_name[0] == '.') {
-            continue;
-        }
-        result = 1;
-        (void)uct_cxi_trig_cassini_is_closed(entry->d_name, fault, max);
+        result |= (entry->d_name[0] != '.') &&
+                  is_card(entry->d_name, text, max);
     }
     closedir(dir);
     return result;
+}
+
+/* All that the driver lists */
+static int uct_cxi_trig_cassini_is_device(const char *name, char *text,
+                                          size_t max)
+{
+    (void)uct_cxi_trig_cassini_is_closed(name, text, max);
+    return 1;
+}
+
+static int uct_cxi_trig_cassini_is_file(const char *name, char *text,
+                                        size_t max)
+{
+    if (strncmp(name, "cxi", 3) || !isdigit((unsigned char)name[3])) {
+        return 0;
+    }
+    snprintf(text, max, "%s/%s is there, but %s lists no card",
+             uct_cxi_trig_cassini_files, name, uct_cxi_trig_cassini_devices);
+    return 1;
+}
+
+/* A number of a PCI device; 0 if it cannot be read. */
+static unsigned uct_cxi_trig_cassini_pci_number(const char *device,
+                                                const char *name)
+{
+    unsigned number = 0;
+    char path[320];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/%s/%s", uct_cxi_trig_cassini_pci, device,
+             name);
+    file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%x", &number) != 1) {
+            number = 0;
+        }
+        fclose(file);
+    }
+    return number;
+}
+
+/* Cassini 1 of Cray; Cassini 2 of HPE, and what a virtual machine has of it */
+static int uct_cxi_trig_cassini_is_pci(const char *name, char *text, size_t max)
+{
+    unsigned vendor = uct_cxi_trig_cassini_pci_number(name, "vendor");
+    unsigned device;
+
+    if ((vendor != 0x17db) && (vendor != 0x1590)) {
+        return 0;
+    }
+    device = uct_cxi_trig_cassini_pci_number(name, "device");
+    if ((vendor == 0x17db) ? (device != 0x0501) :
+                             ((device != 0x0371) && (device != 0x0372))) {
+        return 0;
+    }
+    snprintf(text, max, "PCI device %s has no driver that lists it in %s", name,
+             uct_cxi_trig_cassini_devices);
+    return 1;
+}
+
+/* Names of interfaces and modules tell nothing: other cards are called hsn0,
+ * too, and a module may be loaded where no card is. */
+int uct_cxi_trig_cassini_has_cards(char *fault, size_t max)
+{
+    fault[0] = '\0';
+    return uct_cxi_trig_cassini_find(uct_cxi_trig_cassini_devices,
+                                     uct_cxi_trig_cassini_is_device, fault,
+                                     max) ||
+           uct_cxi_trig_cassini_find(uct_cxi_trig_cassini_files,
+                                     uct_cxi_trig_cassini_is_file, fault,
+                                     max) ||
+           uct_cxi_trig_cassini_find(uct_cxi_trig_cassini_pci,
+                                     uct_cxi_trig_cassini_is_pci, fault, max);
 }
 
 /* The provider takes the class of what a domain and an endpoint are opened

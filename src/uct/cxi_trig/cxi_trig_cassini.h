@@ -35,18 +35,19 @@ typedef struct uct_cxi_trig_cassini_nic {
 } uct_cxi_trig_cassini_nic_t;
 
 
-/** Where the driver lists the cards, and their device files; not settings, but
- *  tests have folders of their own. */
+/** Where the driver lists the cards, their device files, and the kernel's list
+ *  of PCI devices; not settings, but tests have folders of their own. */
 extern const char *uct_cxi_trig_cassini_devices;
 extern const char *uct_cxi_trig_cassini_files;
+extern const char *uct_cxi_trig_cassini_pci;
 
 
 /** What a device of such a provider tells of itself; NULL: nothing. */
 const uct_cxi_trig_cassini_nic_t *
 uct_cxi_trig_cassini_nic(const struct fi_info *info);
 
-/** Whether the machine has cards of its own. If so, @a fault says what is wrong
- *  with the file of one, or is empty. */
+/** Whether the machine has cards of its own, with a driver or without. If so,
+ *  @a fault says what is wrong with one, or is empty. */
 int uct_cxi_trig_cassini_has_cards(char *fault, size_t max);
 
 /** Write the traffic class into descriptions of devices. */

@@ -427,6 +427,9 @@ uct_cxi_trig_iface_open(uct_cxi_trig_iface_t *iface,
         goto err_rx;
     }
     uct_cxi_trig_md_count_iface(md, 1);
+    if (md->is_unasked) {
+        uct_cxi_trig_prov_warn(md->prov);
+    }
     return UCS_OK;
 
 err_rx:

@@ -39,8 +39,9 @@ static ucs_config_field_t uct_cxi_trig_md_config_table[] = {
 
     {"PROVIDER", "auto",
      "libfabric provider: a name, or auto. auto is cxi on a machine with\n"
-     "Cassini cards, else cxiemu, the emulated card, if that was built. The\n"
-     "provider must have deferred work; no other one is used instead.",
+     "Cassini cards, else cxiemu, the emulated card, if that was built, with\n"
+     "a warning. The provider must have deferred work; no other one is used\n"
+     "instead.",
      ucs_offsetof(uct_cxi_trig_md_config_t, want.name),
      UCS_CONFIG_TYPE_STRING},
 
@@ -569,6 +570,8 @@ static ucs_status_t uct_cxi_trig_md_open(uct_component_t *component,
     md->super.component = &uct_cxi_trig_component;
     md->revokes         = md->prov->revokes &&
                           !(md->info->domain_attr->mr_mode & FI_MR_PROV_KEY);
+    md->is_unasked      = uct_cxi_trig_prov_is_unasked(md->prov,
+                                                       config->want.name);
     md->loopback        = uct_cxi_trig_prov_is_local(md->prov, md->info);
     md->reg_cost        = ucs_linear_func_make(UCT_CXI_TRIG_MD_REG_COST, 0);
 

@@ -53,6 +53,8 @@ typedef struct uct_cxi_trig_md {
                                              there were */
     int                       revokes;  /**< As the provider, with the keys of
                                              this domain */
+    int                       is_unasked; /**< An emulated card that no setting
+                                               names */
     int                       loopback; /**< Reaches this machine only */
     int                       sees_gpus;  /**< Asks whose memory is */
     int                       needs_desc; /**< Of local memory of GPUs */

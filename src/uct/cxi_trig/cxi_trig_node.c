@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_node.c - how many processes of the job the node has.
+ * cxi_trig_node.c - the processes of the job that the node has.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -25,6 +25,16 @@ static const char *uct_cxi_trig_node_names[] = {
     "PALS_LOCAL_SIZE",            /* HPE's */
     "SLURM_STEP_TASKS_PER_NODE",  /* A list, see below */
     "SLURM_NTASKS_PER_NODE"
+};
+
+/* The same for a process's number among them; the last one counts all nodes */
+static const char *uct_cxi_trig_node_ranks[] = {
+    "OMPI_COMM_WORLD_LOCAL_RANK",
+    "MPI_LOCALRANKID",
+    "MV2_COMM_WORLD_LOCAL_RANK",
+    "PALS_LOCAL_RANKID",
+    "SLURM_LOCALID",
+    "PMIX_RANK"
 };
 
 
@@ -60,4 +70,18 @@ unsigned uct_cxi_trig_node_processes(void)
         }
     }
     return count;
+}
+
+int uct_cxi_trig_node_is_first(void)
+{
+    const char *text;
+    size_t i;
+
+    for (i = 0; i < ucs_static_array_size(uct_cxi_trig_node_ranks); ++i) {
+        text = getenv(uct_cxi_trig_node_ranks[i]);
+        if (text != NULL) {
+            return !strcmp(text, "0");
+        }
+    }
+    return 1;
 }

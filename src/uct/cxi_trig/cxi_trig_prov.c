@@ -10,6 +10,7 @@
 #include "cxi_trig_fork.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_emu.h"
+#include "cxi_trig_node.h"
 #include "cxi_trig_probe.h"
 #include "cxi_trig_status.h"
 
@@ -431,7 +432,6 @@ static ucs_status_t
 uct_cxi_trig_prov_lookup_auto(const uct_cxi_trig_prov_t **prov_p,
                               struct fi_info **info_p)
 {
-    static int is_said = 0;
     ucs_status_t status;
 
     status = uct_cxi_trig_prov_lookup_card(prov_p, info_p);
@@ -459,12 +459,6 @@ uct_cxi_trig_prov_lookup_auto(const uct_cxi_trig_prov_t **prov_p,
                 "there is no Cassini card, and the emulated one refuses a "
                 "setting FI_CXIEMU_* (FI_LOG_LEVEL=warn names it): transport "
                 "cxi_trig is off");
-    } else if (!is_said) {
-        is_said = 1;
-        ucs_info("there is no Cassini card: transport cxi_trig runs on an "
-                 "emulated one (libfabric provider '%s'), which reaches this "
-                 "machine only, and whose speed is not a card's",
-                 (*prov_p)->name);
     }
     return status;
 }
@@ -681,6 +675,32 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
     }
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
     return status;
+}
+
+int uct_cxi_trig_prov_is_unasked(const uct_cxi_trig_prov_t *prov,
+                                 const char *name)
+{
+    const char *devices = getenv("UCX_NET_DEVICES");
+
+    return (prov->id == UCT_CXI_TRIG_EMU_ID) &&
+           !strcmp(name, UCT_CXI_TRIG_PROV_AUTO) &&
+           ((devices == NULL) ||
+            (strstr(devices, UCT_CXI_TRIG_EMU_NAME) == NULL));
+}
+
+void uct_cxi_trig_prov_warn(const uct_cxi_trig_prov_t *prov)
+{
+    static int is_said = 0;
+
+    if (!uct_cxi_trig_node_is_first() ||
+        __atomic_exchange_n(&is_said, 1, __ATOMIC_RELAXED)) {
+        return;
+    }
+    ucs_warn("this machine has no Slingshot card: transport cxi_trig runs on "
+             "an emulated one (libfabric provider '%s'), which reaches this "
+             "machine only and is slower than shared memory. "
+             "UCX_CXI_TRIG_PROVIDER=%s says that it is meant.",
+             prov->name, prov->name);
 }
 
 void uct_trig_off_reason(char *text, size_t max)

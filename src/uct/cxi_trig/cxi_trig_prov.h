@@ -116,6 +116,15 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     struct fi_info **info_p);
 
 
+/** Whether a provider is the emulated card, and no setting names it. @a name:
+ *  what uct_cxi_trig_prov_find() was asked for. */
+int uct_cxi_trig_prov_is_unasked(const uct_cxi_trig_prov_t *prov,
+                                 const char *name);
+
+/** Say that the transport runs on the emulated card: once a process, and by one
+ *  process of a job's node alone. Any thread. */
+void uct_cxi_trig_prov_warn(const uct_cxi_trig_prov_t *prov);
+
 /** libfabric's name of a provider that an address names. */
 const char *uct_cxi_trig_prov_name(uint8_t id);
 
