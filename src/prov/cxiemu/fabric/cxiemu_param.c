@@ -171,6 +171,9 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      "Copy large payload by cross-memory attach, where the kernel allows it"},
     {"CMA_MIN", "256k", cxiemu_param_read_size, CXIEMU_PARAM_AT(cma_min), 4096,
      SIZE_MAX, "Smallest payload that is copied by cross-memory attach, bytes"},
+    {"PTRACER", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(ptracer), 0, 1,
+     "Let all processes of the user attach to this one (prctl "
+     "PR_SET_PTRACER), for cross-memory attach where Yama restricts it"},
     {"TRAP", "no", cxiemu_param_read_bool, CXIEMU_PARAM_AT(trap), 0, 1,
      "Protect trigger pages, and carry out each store of the host to them"},
     {"DOORBELL_POLL", "20", cxiemu_param_read_size, CXIEMU_PARAM_AT(poll_us), 1,

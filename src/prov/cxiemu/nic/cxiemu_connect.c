@@ -162,10 +162,8 @@ static int cxiemu_link_connect(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
         cxiemu_link_free(link);
         return ret;
     }
-    cxiemu_info(EP_CTRL, "connected to process %u, %s\n", link->pid,
-                link->same_process ? "the same" :
-                link->may_attach   ? "slots and attached copies" :
-                                     "slots");
+    cxiemu_info(EP_CTRL, "connected to process %u%s\n", link->pid,
+                link->same_process ? ", the same" : "");
     *link_p = link;
     return 0;
 }
@@ -283,7 +281,9 @@ static int cxiemu_link_admit(cxiemu_nic_t *nic, uint32_t port,
     link->port      = port;
     link->peer_port = shm->port;
     cxiemu_link_enter(link);
-    __atomic_store_n(&shm->attached, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&shm->attached, link->may_attach ? CXIEMU_ATTACHED_COPIES :
+                                                        CXIEMU_ATTACHED_MAPS,
+                     __ATOMIC_RELEASE);
     *link_p = link;
     return 0;
 

@@ -244,11 +244,17 @@ static int cxiemu_link_take_ack(cxiemu_link_t *link)
 
 int cxiemu_link_is_attached(cxiemu_link_t *link)
 {
-    if (!link->is_attached) {
-        link->is_attached = __atomic_load_n(&link->shm->attached,
-                                            __ATOMIC_ACQUIRE);
+    if (link->attached == CXIEMU_ATTACHED_NOT) {
+        link->attached = __atomic_load_n(&link->shm->attached,
+                                         __ATOMIC_ACQUIRE);
     }
-    return link->is_attached;
+    return link->attached != CXIEMU_ATTACHED_NOT;
+}
+
+int cxiemu_link_target_copies(cxiemu_link_t *link)
+{
+    return link->nic->may_attach && cxiemu_link_is_attached(link) &&
+           (link->attached == CXIEMU_ATTACHED_COPIES);
 }
 
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget)

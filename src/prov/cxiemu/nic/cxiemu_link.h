@@ -38,7 +38,9 @@ typedef struct cxiemu_link {
     uint64_t                peer;       /**< Nonce of the other NIC */
     uint32_t                pid;        /**< Of the other process */
     int                     same_process;
-    int                     may_attach; /**< Cross-memory attach works */
+    int                     may_attach; /**< This process may copy from and to
+                                             memory of the other one, by
+                                             cross-memory attach */
     cxiemu_map_t            *map;
     cxiemu_link_shm_t       *shm;
     struct cxiemu_peer      *other;     /**< The other NIC, referenced */
@@ -55,8 +57,7 @@ typedef struct cxiemu_link {
                                              not fully in the ring */
     struct cxiemu_txop_list waiting;    /**< In the ring, not acknowledged */
     unsigned                refs;       /**< Addresses that lead here */
-    int                     is_attached; /**< The target was seen to have mapped
-                                              the memory */
+    uint32_t                attached;   /**< CXIEMU_ATTACHED_*, as last seen */
     uint64_t                sent;       /**< Operations, for the fault knobs */
     unsigned                fencing;    /**< Operations a fence waits for */
     uint64_t                slot_offset[CXIEMU_SLOTS]; /**< Reads: where in the
@@ -126,6 +127,10 @@ void cxiemu_link_reap(cxiemu_nic_t *nic);
 /** As the initiator: whether the target has mapped the link's memory. It then
  *  takes what is in there, even if this NIC is closed before. */
 int cxiemu_link_is_attached(cxiemu_link_t *link);
+
+/** As the initiator: whether the target may copy from and to this process's
+ *  memory by itself; as long as it is not known: no. */
+int cxiemu_link_target_copies(cxiemu_link_t *link);
 
 /** Wait until all peers have mapped their links' memory, so that what was sent
  *  is not lost when the NIC closes; bounded. Gives the lock away meanwhile. */

@@ -313,10 +313,11 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
     __atomic_store_n(&nic->shm->thread, CXIEMU_THREAD_ASLEEP,
                      __ATOMIC_SEQ_CST);
     nic->may_attach = cxiemu_map_may_attach((uint32_t)getpid());
-    if (nic->may_attach) {
-        /* Where Yama restricts tracing to children, peers of this user are to
-         * be let in; it changes nothing for other users. An error means that
-         * there is no Yama. */
+    if (nic->may_attach && cxiemu_param()->ptracer) {
+        /* Where Yama restricts tracing to children, processes of this user are
+         * let in, debuggers, too. It stays so, in place of what the program may
+         * have set: only for whoever asks for it. An error means that there is
+         * no Yama. */
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0ul, 0ul, 0ul);
     }
     ret = cxiemu_thread_start(nic);

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CXIEMU_PROTO_VERSION   7
+#define CXIEMU_PROTO_VERSION   8
 #define CXIEMU_NIC_MAGIC       0x4e584343u
 #define CXIEMU_LINK_MAGIC      0x4c584343u
 #define CXIEMU_CACHE_LINE      64
@@ -47,6 +47,14 @@ enum {
     CXIEMU_THREAD_AWAKE, /**< It looks, and then once more before it sleeps */
     CXIEMU_THREAD_TIMED, /**< It looks by itself within a millisecond */
     CXIEMU_THREAD_ASLEEP /**< It must be woken */
+};
+
+/** What the target of a link says once it has mapped the link's memory: whether
+ *  it may copy from and to the initiator's memory, by the kernel. */
+enum {
+    CXIEMU_ATTACHED_NOT,
+    CXIEMU_ATTACHED_MAPS,
+    CXIEMU_ATTACHED_COPIES
 };
 
 /** A port's owner word is 0 while it is free; taken by compare-and-swap, given
@@ -219,7 +227,7 @@ typedef struct cxiemu_link_shm {
     uint32_t stalled;   /**< The initiator found no room: notify it of some */
     /* Written by the target */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t head; /**< Cells it is through with */
-    uint32_t attached;  /**< It has mapped this memory */
+    uint32_t attached;  /**< CXIEMU_ATTACHED_* */
     /* Written by the initiator */
     _Alignas(CXIEMU_CACHE_LINE) uint32_t ack_head; /**< Acks it has taken */
     _Alignas(CXIEMU_CACHE_LINE) cxiemu_ack_t acks[CXIEMU_ACKS];

@@ -37,11 +37,10 @@ static int cxiemu_emit_is_delivery(const cxiemu_txop_t *txop)
 
 void cxiemu_emit_route(cxiemu_txop_t *txop)
 {
-    const cxiemu_op_t *op     = &txop->op;
-    const cxiemu_link_t *link = txop->link;
-    size_t inline_max         = (op->kind == CXIEMU_OP_READ) ?
-                                        sizeof(uint64_t) :
-                                        CXIEMU_INLINE_MAX;
+    const cxiemu_op_t *op = &txop->op;
+    cxiemu_link_t *link   = txop->link;
+    size_t inline_max     = (op->kind == CXIEMU_OP_READ) ? sizeof(uint64_t) :
+                                                           CXIEMU_INLINE_MAX;
 
     if ((op->kind >= CXIEMU_OP_ATOMIC) || (op->length <= inline_max)) {
         txop->path = CXIEMU_PATH_INLINE;
@@ -49,8 +48,8 @@ void cxiemu_emit_route(cxiemu_txop_t *txop)
         /* Memory of another process is accessed as a whole only if it is large:
          * calls into the kernel cost more than a second copy of little */
         txop->path = (link->same_process ||
-                      (link->may_attach &&
-                       (op->length >= cxiemu_param()->cma_min))) ?
+                      ((op->length >= cxiemu_param()->cma_min) &&
+                       cxiemu_link_target_copies(link))) ?
                              CXIEMU_PATH_DIRECT :
                              CXIEMU_PATH_SLOTS;
     } else if ((op->length > CXIEMU_EAGER_MAX) ||
