@@ -29,7 +29,7 @@
 
 
 /* Takes a port of a NIC, this one's or a peer's: its number, or -1. */
-static int cxiemu_port_take(cxiemu_nic_shm_t *shm, uint64_t nonce)
+static int cxiemu_port_take(cxiemu_nic_shm_t *shm, uint64_t owner)
 {
     uint64_t free_port;
     int i;
@@ -37,7 +37,7 @@ static int cxiemu_port_take(cxiemu_nic_shm_t *shm, uint64_t nonce)
     for (i = 0; i < CXIEMU_PORTS; ++i) {
         free_port = 0;
         if ((__atomic_load_n(&shm->ports[i].owner, __ATOMIC_RELAXED) == 0) &&
-            __atomic_compare_exchange_n(&shm->ports[i].owner, &free_port, nonce,
+            __atomic_compare_exchange_n(&shm->ports[i].owner, &free_port, owner,
                                         0, __ATOMIC_ACQ_REL,
                                         __ATOMIC_RELAXED)) {
             return i;
@@ -99,6 +99,7 @@ static void cxiemu_link_enter(cxiemu_link_t *link)
 static int cxiemu_link_announce(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
+    uint64_t owner    = cxiemu_port_owner(nic->nonce, (uint32_t)getpid());
     cxiemu_port_t *entry;
     int ret, here, there;
 
@@ -109,32 +110,34 @@ static int cxiemu_link_announce(cxiemu_link_t *link)
     /* The rings' pages are made now, here and in cxiemu_port_map(), and their
      * lines brought into the cache: the first thousand messages would have to
      * wait for them */
-    link->shm            = link->map->address;
+    link->shm     = link->map->address;
     memset(link->shm, 0, CXIEMU_LINK_RINGS_SIZE);
-    link->shm->magic     = CXIEMU_LINK_MAGIC;
-    link->shm->version   = CXIEMU_PROTO_VERSION;
-    link->shm->nonce     = cxiemu_nic_nonce();
-    link->shm->initiator = nic->nonce;
-    link->shm->target    = link->peer;
-    link->shm->pid       = nic->shm->pid;
-    link->shm->nic_fd    = (uint32_t)nic->map->fd;
+    link->shm->id = (cxiemu_link_id_t){
+        .magic     = CXIEMU_LINK_MAGIC,
+        .version   = CXIEMU_PROTO_VERSION,
+        .nonce     = cxiemu_nic_nonce(),
+        .initiator = nic->nonce,
+        .target    = link->peer,
+        .pid       = cxiemu_port_pid(owner),
+        .nic_fd    = (uint32_t)nic->map->fd
+    };
+    link->map->target = link->peer;
 
-    here = cxiemu_port_take(nic->shm, nic->nonce);
+    here = cxiemu_port_take(nic->shm, owner);
     if (here < 0) {
         return -FI_ENOSPC;
     }
-    link->port      = (uint32_t)here;
-    link->shm->port = link->port;
-    there           = cxiemu_port_take(link->nic_shm, nic->nonce);
+    link->port         = (uint32_t)here;
+    link->shm->id.port = link->port;
+    there           = cxiemu_port_take(link->nic_shm, owner);
     if (there < 0) {
         cxiemu_port_give(nic, link->port);
         return -FI_ENOSPC;
     }
     link->peer_port = (uint32_t)there;
     entry           = &link->nic_shm->ports[there];
-    __atomic_store_n(&entry->pid, link->shm->pid, __ATOMIC_RELAXED);
     __atomic_store_n(&entry->fd, (uint32_t)link->map->fd, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry->link, link->shm->nonce, __ATOMIC_RELEASE);
+    __atomic_store_n(&entry->link, link->shm->id.nonce, __ATOMIC_RELEASE);
     cxiemu_link_enter(link);
     /* The target maps the memory before there is need of it */
     cxiemu_nic_notify(link->nic_shm, link->peer_port);
@@ -216,35 +219,50 @@ void cxiemu_link_put(cxiemu_link_t *link)
 }
 
 
-/* Maps what a port announces: 0, -FI_EAGAIN if it announces nothing yet,
- * -FI_EINVAL, or the errors of cxiemu_link_get(). */
-static int cxiemu_port_map(cxiemu_nic_t *nic, const cxiemu_port_t *entry,
-                           cxiemu_map_t **map_p)
+/* Whether an initiator says of a link what its port does. Records of this
+ * process may name any of its memory, so that the link must be one that it has
+ * made for this NIC: what peers can write does not tell. */
+static int cxiemu_port_is_sound(const cxiemu_nic_t *nic,
+                                const cxiemu_port_t *port,
+                                const cxiemu_link_id_t *id,
+                                const cxiemu_map_t *map)
 {
-    uint64_t nonce = __atomic_load_n(&entry->link, __ATOMIC_ACQUIRE);
-    uint32_t pid   = __atomic_load_n(&entry->pid, __ATOMIC_RELAXED);
-    uint32_t fd    = __atomic_load_n(&entry->fd, __ATOMIC_RELAXED);
-    cxiemu_link_shm_t *shm;
+    return (id->magic == CXIEMU_LINK_MAGIC) &&
+           (id->version == CXIEMU_PROTO_VERSION) &&
+           (id->nonce == port->link) && (id->target == nic->nonce) &&
+           (cxiemu_port_owner(id->initiator, id->pid) == port->owner) &&
+           (id->port < CXIEMU_PORTS) &&
+           ((id->pid != (uint32_t)getpid()) || (map->target == nic->nonce));
+}
+
+/* Maps what a port announces, and says what it is: 0, -FI_EAGAIN if it announces
+ * nothing yet, -FI_EINVAL, or the errors of cxiemu_link_get(). */
+static int cxiemu_port_map(cxiemu_nic_t *nic, const cxiemu_port_t *entry,
+                           cxiemu_link_id_t *id, cxiemu_map_t **map_p)
+{
+    cxiemu_port_t port = {
+        .link  = __atomic_load_n(&entry->link, __ATOMIC_ACQUIRE),
+        .owner = __atomic_load_n(&entry->owner, __ATOMIC_RELAXED),
+        .fd    = __atomic_load_n(&entry->fd, __ATOMIC_RELAXED)
+    };
     int ret;
 
-    if (nonce == 0) {
+    if (port.link == 0) {
         return -FI_EAGAIN;
     }
-    ret = cxiemu_map_open(pid, fd, sizeof(*shm), map_p);
+    ret = cxiemu_map_open(cxiemu_port_pid(port.owner), port.fd,
+                          sizeof(cxiemu_link_shm_t), map_p);
     if (ret != 0) {
         return ret;
     }
-    shm = (*map_p)->address;
-    if ((shm->magic != CXIEMU_LINK_MAGIC) ||
-        (shm->version != CXIEMU_PROTO_VERSION) || (shm->nonce != nonce) ||
-        (shm->initiator != __atomic_load_n(&entry->owner, __ATOMIC_RELAXED)) ||
-        (shm->target != nic->nonce) || (shm->pid != pid) ||
-        (shm->port >= CXIEMU_PORTS)) {
+    cxiemu_copy_out(id, (*map_p)->address, sizeof(*id));
+    if (!cxiemu_port_is_sound(nic, &port, id, *map_p)) {
         cxiemu_map_put(*map_p);
         return -FI_EINVAL;
     }
 #ifdef MADV_POPULATE_WRITE /* Older kernels: the first lap is slower */
-    (void)madvise(shm, CXIEMU_LINK_RINGS_SIZE, MADV_POPULATE_WRITE);
+    (void)madvise((*map_p)->address, CXIEMU_LINK_RINGS_SIZE,
+                  MADV_POPULATE_WRITE);
 #endif
     return 0;
 }
@@ -253,20 +271,19 @@ static int cxiemu_link_admit(cxiemu_nic_t *nic, uint32_t port,
                              cxiemu_link_t **link_p)
 {
     cxiemu_addr_t addr = {0};
-    cxiemu_link_shm_t *shm;
+    cxiemu_link_id_t id;
     cxiemu_peer_t *peer;
     cxiemu_link_t *link;
     cxiemu_map_t *map;
     int ret;
 
-    ret = cxiemu_port_map(nic, &nic->shm->ports[port], &map);
+    ret = cxiemu_port_map(nic, &nic->shm->ports[port], &id, &map);
     if (ret != 0) {
         return ret;
     }
-    shm        = map->address;
-    addr.nonce = shm->initiator;
-    addr.pid   = shm->pid;
-    addr.fd    = shm->nic_fd;
+    addr.nonce = id.initiator;
+    addr.pid   = id.pid;
+    addr.fd    = id.nic_fd;
     ret        = cxiemu_peer_get(nic, &addr, &peer);
     if (ret != 0) {
         goto err_map;
@@ -277,12 +294,13 @@ static int cxiemu_link_admit(cxiemu_nic_t *nic, uint32_t port,
         goto err_peer;
     }
     link->map       = map;
-    link->shm       = shm;
+    link->shm       = map->address;
     link->port      = port;
-    link->peer_port = shm->port;
+    link->peer_port = id.port;
     cxiemu_link_enter(link);
-    __atomic_store_n(&shm->attached, link->may_attach ? CXIEMU_ATTACHED_COPIES :
-                                                        CXIEMU_ATTACHED_MAPS,
+    __atomic_store_n(&link->shm->attached,
+                     link->may_attach ? CXIEMU_ATTACHED_COPIES :
+                                        CXIEMU_ATTACHED_MAPS,
                      __ATOMIC_RELEASE);
     *link_p = link;
     return 0;
@@ -313,7 +331,7 @@ cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port)
         /* The initiator finds this when it looks after its peers. The port
          * stays its own until then: a later one must not find the mark. */
         cxiemu_warn(EP_CTRL, "cannot connect to process %u: %s\n",
-                    entry->pid, fi_strerror(-ret));
+                    cxiemu_port_pid(entry->owner), fi_strerror(-ret));
         __atomic_store_n(&entry->refused,
                          __atomic_load_n(&entry->link, __ATOMIC_RELAXED),
                          __ATOMIC_RELEASE);
@@ -322,21 +340,21 @@ cxiemu_link_t *cxiemu_link_accept(cxiemu_nic_t *nic, uint32_t port)
 }
 
 
-/* Ports of processes that ended between taking one and saying so. */
+/* Ports of processes that ended between taking one and being connected. */
 void cxiemu_port_sweep(cxiemu_nic_t *nic)
 {
     unsigned free_ports = 0;
-    cxiemu_port_t *entry;
+    uint64_t owner;
     uint32_t i;
 
     /* The lowest is taken first: far behind the last one none is in use */
     for (i = 0; (i < CXIEMU_PORTS) && (free_ports < 64); ++i) {
-        entry = &nic->shm->ports[i];
-        if (__atomic_load_n(&entry->owner, __ATOMIC_ACQUIRE) == 0) {
+        owner = __atomic_load_n(&nic->shm->ports[i].owner, __ATOMIC_ACQUIRE);
+        if (owner == 0) {
             ++free_ports;
         } else if ((nic->ports[i] == NULL) &&
-                   (__atomic_load_n(&entry->link, __ATOMIC_ACQUIRE) != 0) &&
-                   (kill((pid_t)entry->pid, 0) != 0) && (errno == ESRCH)) {
+                   (kill((pid_t)cxiemu_port_pid(owner), 0) != 0) &&
+                   (errno == ESRCH)) {
             cxiemu_port_give(nic, i);
         }
     }

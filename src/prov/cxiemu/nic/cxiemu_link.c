@@ -190,7 +190,7 @@ static int cxiemu_link_take_records(cxiemu_link_t *link, unsigned budget,
         if (!has_more) {
             break;
         }
-        arrival.rec = *rec; /* The peer may change its own */
+        cxiemu_copy_out(&arrival.rec, rec, sizeof(*rec));
         if (!cxiemu_link_is_sound(link, &arrival.rec)) {
             cxiemu_warn(EP_DATA, "process %u has sent a malformed record: its "
                         "link is closed\n", link->pid);
@@ -228,7 +228,7 @@ static int cxiemu_link_take_ack(cxiemu_link_t *link)
     if (__atomic_load_n(&cell->seq, __ATOMIC_ACQUIRE) != link->ack_next + 1) {
         return 0;
     }
-    ack = *cell;
+    cxiemu_copy_out(&ack, cell, sizeof(ack));
     ++link->ack_next;
     /* Before anything is sent that may be acknowledged in this place */
     __atomic_store_n(&link->shm->ack_head, link->ack_next, __ATOMIC_RELEASE);

@@ -18,11 +18,18 @@ typedef struct cxiemu_map {
     void   *address;
     size_t length;
     int    fd;   /**< Of the owner; -1 in other processes */
+    uint64_t target; /**< For the owner of a link's memory: nonce of the NIC
+                          that it is for; else 0. Peers cannot change it */
 } cxiemu_map_t;
 
 
+/** Whether this process may make a file of so many bytes (RLIMIT_FSIZE): 0, or
+ *  -EFBIG, logged. */
+int cxiemu_map_check_limit(size_t length);
+
 /** Make zeroed memory of @a length bytes: a memory file without a name, mode
- *  0600, not inherited by exec, sealed against shrinking. 0, or -FI_E*. */
+ *  0600, not inherited by exec, sealed against shrinking, in no core file. 0, or
+ *  -FI_E*; -EFBIG as above. */
 int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p);
 
 /**

@@ -88,7 +88,7 @@ static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
     if ((shm->magic != CXIEMU_NIC_MAGIC) ||
         (shm->version != CXIEMU_PROTO_VERSION) ||
         (shm->nonce != peer->nonce) || (shm->pid != peer->pid) ||
-        (shm->vni != nic->shm->vni) ||
+        (shm->vni != cxiemu_param()->vni) ||
         __atomic_load_n(&shm->closed, __ATOMIC_ACQUIRE) ||
         cxiemu_peer_is_dead(peer)) {
         ret = -FI_EHOSTUNREACH;
@@ -151,7 +151,7 @@ static int cxiemu_link_is_over(const cxiemu_link_t *link)
            (cxiemu_link_is_closed(link) ||
             (link->is_tx && (__atomic_load_n(&port->refused,
                                              __ATOMIC_ACQUIRE) ==
-                             link->shm->nonce)));
+                             link->shm->id.nonce)));
 }
 
 /* Takes what a peer left, and gives up its links. */

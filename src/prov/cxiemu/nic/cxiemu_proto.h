@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define CXIEMU_PROTO_VERSION   8
 #define CXIEMU_NIC_MAGIC       0x4e584343u
@@ -60,14 +61,26 @@ enum {
 /** A port's owner word is 0 while it is free; taken by compare-and-swap, given
  *  back by the NIC whose port it is. */
 typedef struct cxiemu_port {
-    uint64_t owner;   /**< Nonce of the NIC that took it */
+    uint64_t owner;   /**< cxiemu_port_owner() of the NIC that took it */
     uint64_t link;    /**< Link's nonce; written before the first ready bit */
-    uint32_t pid;     /**< Of the initiator */
-    uint32_t fd;      /**< Of the link's memory there */
+    uint32_t fd;      /**< Of the link's memory, in the owner's process */
+    uint32_t reserved;
     uint64_t refused; /**< Nonce of a link that the target could not take */
 } cxiemu_port_t;
 
 static_assert(sizeof(cxiemu_port_t) == 32, "format of ports");
+
+/** The owner word for the NIC of a process. It tells the process at once: one
+ *  that is killed before it says more leaves no port behind. */
+static inline uint64_t cxiemu_port_owner(uint64_t nonce, uint32_t pid)
+{
+    return (nonce << 32) | pid;
+}
+
+static inline uint32_t cxiemu_port_pid(uint64_t owner)
+{
+    return (uint32_t)owner;
+}
 
 /** A NIC's memory. */
 typedef struct cxiemu_nic_shm {
@@ -157,6 +170,15 @@ typedef struct cxiemu_rec {
 
 static_assert(sizeof(cxiemu_rec_t) == CXIEMU_CELL_SIZE, "format of records");
 
+/** Copy what a peer may change at any time: it is read once, and what is checked
+ *  is what is used. */
+static inline void cxiemu_copy_out(void *to, const void *from, size_t length)
+{
+    memcpy(to, from, length);
+    /* For the compiler, which may read anew what it thinks is constant */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /** Whether a kind of records brings its payload with it. */
 static inline int cxiemu_rec_brings(unsigned type)
 {
@@ -213,8 +235,8 @@ typedef struct cxiemu_ack {
 
 static_assert(sizeof(cxiemu_ack_t) == 32, "format of acknowledgements");
 
-/** A link's memory. */
-typedef struct cxiemu_link_shm {
+/** What the initiator says of a link, before it announces it. */
+typedef struct cxiemu_link_id {
     uint32_t magic;
     uint32_t version;
     uint64_t nonce;     /**< Of the link */
@@ -223,6 +245,12 @@ typedef struct cxiemu_link_shm {
     uint32_t pid;       /**< Of the initiator */
     uint32_t nic_fd;    /**< Of the initiator's NIC memory, there */
     uint32_t port;      /**< The link's port at the initiator, for acks */
+    uint32_t reserved;
+} cxiemu_link_id_t;
+
+/** A link's memory. */
+typedef struct cxiemu_link_shm {
+    cxiemu_link_id_t id;
     uint32_t closed;    /**< The initiator has closed it in good order */
     uint32_t stalled;   /**< The initiator found no room: notify it of some */
     /* Written by the target */
