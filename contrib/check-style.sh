@@ -105,6 +105,7 @@ check_c_rules()
                       fn ~ /^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|(^fi|_emu)_getinfo$/ ||
                       sig ~ /^static ucs_log_func_rc_t/ || fn ~ /^cxil_/ ||
                       (FILENAME ~ /\/st_intercept/ && fn ~ /^mmap/) ||
+                      fn ~ /^process_vm_/ ||
                       fn ~ /^(cu|hip)[A-Z]/ ||
                       (FILENAME ~ /src\/prov\/|\/fab_intercept/ &&
                        sig ~ /struct fi(d|_info)/)

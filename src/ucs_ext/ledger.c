@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -162,8 +163,14 @@ static int ucs_ledger_map(ucs_ledger_t *ledger)
 {
     unsigned row = 0;
     void *rows   = MAP_FAILED;
+    struct rlimit limit;
     int ret;
 
+    /* The kernel ends a process that makes a longer file */
+    if ((getrlimit(RLIMIT_FSIZE, &limit) == 0) &&
+        (limit.rlim_cur < UCS_LEDGER_SIZE)) {
+        return EFBIG;
+    }
     ledger->fd = shm_open(ledger->name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (ledger->fd < 0) {
         return errno;

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,6 +205,27 @@ ST_CASE(no_memory)
     CU_ASSERT(ucs_ledger_open(&first, label, KEY) == ENOSPC);
     is_full = 0;
     CU_ASSERT(!has_file(&first));
+}
+
+static void end_by_limit(void)
+{
+    struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+
+    _exit((setrlimit(RLIMIT_FSIZE, &limit) == 0) &&
+          (ucs_ledger_open(&first, label, KEY) == EFBIG) ? 0 : 1);
+}
+
+/* Nor does a file that may not be so long end the process */
+ST_CASE(file_limit)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        end_by_limit();
+    }
+    CU_ASSERT_FATAL(waitpid(pid, &status, 0) == pid);
+    CU_ASSERT(WIFEXITED(status) && (WEXITSTATUS(status) == 0));
 }
 
 /* Another user's file is neither used nor removed */

@@ -266,6 +266,11 @@ void uct_cxi_trig_cassini_advise(const struct fi_info *info, int ret,
     if (uct_cxi_trig_cassini_is_closed(device, text, max)) {
         return;
     }
+    if (ret == -EFBIG) {
+        snprintf(text, max, "files of memory that processes share may not be "
+                 "as long as the emulated card needs ('ulimit -f')");
+        return;
+    }
     /* The provider says so as well where the driver refuses the service */
     if ((ret == -FI_ENODEV) && !uct_cxi_trig_cassini_is_listed(device)) {
         snprintf(text, max, "it is gone (\"cxi_stat\")");

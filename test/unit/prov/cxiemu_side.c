@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cxiemu_side.c - endpoints of the emulated NIC, and processes with one each. */
+/* cxiemu_side.c - endpoints of the emulated NIC, and processes with one. */
 #include "cxiemu_side.h"
 #include "cxiemu.h"
 #include "fabric/cxiemu_domain.h"

@@ -295,7 +295,9 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
     if (nic == NULL) {
         return -FI_ENOMEM;
     }
-    ret = cxiemu_nic_init(nic);
+    /* Its own memory is shorter than a link's, which it will need */
+    ret = cxiemu_map_check_limit(sizeof(cxiemu_link_shm_t));
+    ret = (ret != 0) ? ret : cxiemu_nic_init(nic);
     if (ret != 0) {
         goto err_free;
     }

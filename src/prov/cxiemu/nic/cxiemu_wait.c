@@ -169,8 +169,13 @@ int cxiemu_thread_start(cxiemu_nic_t *nic)
     sigset_t all, old;
     int ret;
 
-    /* Signals are for the application's threads */
+    /* Signals are for the application's threads, but for those of a fault here,
+     * which end the process without a word if they are blocked */
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ret = pthread_create(&nic->thread, NULL, cxiemu_thread_main, nic);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
