@@ -5,7 +5,8 @@
 #                     refused VARIABLE=VALUE REGEX |
 #                     perftest [ucx_perftest-OPTION...] |
 #                     every uct|ucp|sleep|ways |
-#                     native REGEX [ucx_perftest-OPTION...]
+#                     native REGEX [ucx_perftest-OPTION...] |
+#                     apart | in_space OPTIONS COMMAND...
 # Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
 # sets them.
 set -uo pipefail
@@ -307,9 +308,38 @@ test_shared()
     done
 }
 
+# Starts a command, if it is the second rank's in a namespace of its own.
+test_in_space()
+{
+    local options=$1
+    shift
+    [ "${OMPI_COMM_WORLD_RANK:-$PMIX_RANK}" = 1 ] || exec "$@"
+    # shellcheck disable=SC2086 # several options
+    exec unshare $options "$@"
+}
+
+# Ranks in two user namespaces: cxi_trig and the lanes direct and trig know from
+# the start that they do not reach the other one, the reason is said, and UCX and
+# lane host take another way.
+test_apart()
+{
+    local out tls
+    unshare -U -r true 2>/dev/null ||
+        { echo "skipped: no user namespaces for this user"; exit 77; }
+    for tls in cxi_trig,tcp,self cxi_trig,tcp,sm,self; do
+        out=$(UCX_TLS=$tls UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 "$0" in_space \
+              '-U -r' examples/st_hello 2>&1) || fail "st_hello fails: $out"
+        grep -q 'in another user namespace' <<<"$out" || fail "no reason: $out"
+        [ "$(grep -c '^host_starts [1-9]' <<<"$out")" -eq 2 ] ||
+            fail "not on lane host: $out"
+    done
+    echo "$out"
+}
+
 what=${1:-}
 case $what in
-listed|alone|default|refused|hook|perftest|every|native|rails|shared)
+listed|alone|default|refused|hook|perftest|every|native|rails|shared|apart|\
+in_space)
     shift
     "test_$what" "$@"
     ;;

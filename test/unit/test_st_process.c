@@ -77,6 +77,26 @@ static void run_end(void)
     ucp_st_process_close(&process);
 }
 
+/* One of another user namespace is here, and its files are not to be had */
+ST_CASE(other_users)
+{
+    ucp_st_process_t process;
+    child_t child;
+
+    child_begin(&child);
+    open_child(&process, &child);
+    CU_ASSERT_TRUE(process.is_open);
+    ucp_st_process_close(&process);
+    ++child.place.user_ns;
+    open_child(&process, &child);
+    CU_ASSERT_TRUE(ucp_st_process_is_here(&process));
+    CU_ASSERT_FALSE(process.is_open);
+    child_kill(&child);
+    CU_ASSERT_TRUE(ucp_st_process_has_ended(&process));
+    child_reap(&child);
+    ucp_st_process_close(&process);
+}
+
 /* Another process has the number of the one whose place it was, before it was
  * looked for or after that */
 static void run_reuse(void)

@@ -211,6 +211,30 @@ PAIR_CASE(other_job)
     check_refused(pair, "another job", ours);
 }
 
+/* Namespaces keep processes of one machine apart: those of PIDs and users from
+ * the emulated card, those of networks from the loop-back device. One message
+ * of an interface says so. */
+PAIR_CASE(other_container)
+{
+    int is_emulated = !strncmp(uct_pair_device(), "cxiemu", 6);
+
+    CU_ASSERT((dev.user_space != 0) == is_emulated);
+    CU_ASSERT((dev.space != 0) == (is_emulated ||
+                                   !strcmp(uct_pair_device(), "lo")));
+    ++dev.space;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(pair, "in another", is_emulated ? "PID" : "network");
+    ++dev.user_space;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    check_refused(pair, "in another", "user");
+    --dev.space;
+    --dev.user_space;
+    uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
+    CU_ASSERT(is_reachable(pair));
+    /* An error of each endpoint, and one warning */
+    CU_ASSERT(num_logged == 3);
+}
+
 static void fill(void *data, size_t length, unsigned *seed_p)
 {
     uint8_t *bytes = data;

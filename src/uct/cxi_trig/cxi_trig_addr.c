@@ -12,6 +12,7 @@
 
 #include <ucs/algorithm/crc.h>
 #include <ucs/debug/log.h>
+#include <ucs/sys/sys.h>
 #include <ucs/sys/uid.h>
 
 #include <rdma/fi_errno.h>
@@ -37,6 +38,13 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     addr->fabric    = ucs_crc32(0, fabric, strlen(fabric));
     addr->machine   = ucs_machine_guid();
     addr->vni       = (nic == NULL) ? 0 : nic->vni;
+    if (md->prov->local) {
+        /* Processes open each other's files, by their numbers */
+        addr->space      = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_PID);
+        addr->user_space = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_USER);
+    } else if (md->loopback) {
+        addr->space = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_NET);
+    }
     uct_cxi_trig_proto_seal(&addr->head, sizeof(*addr));
 }
 
@@ -119,6 +127,21 @@ static const char *uct_cxi_trig_addr_other_provider(uint8_t peer, uint8_t own)
                                    uct_cxi_trig_prov_name(own));
 }
 
+/* Namespaces of the system that keep processes of one machine apart */
+static const char *
+uct_cxi_trig_addr_refuse_space(const uct_cxi_trig_dev_addr_t *own,
+                               const uct_cxi_trig_dev_addr_t *peer)
+{
+    const char *name = (peer->user_space != own->user_space) ? "user" :
+                       (peer->space == own->space)           ? NULL :
+                       (own->user_space != 0)                ? "PID" :
+                                                               "network";
+
+    return (name == NULL) ? NULL :
+           uct_cxi_trig_proto_text("its process is in another %s namespace "
+                                   "(a container's?)", name);
+}
+
 static const char *
 uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
                                 const uct_device_addr_t *dev_addr)
@@ -153,7 +176,7 @@ uct_cxi_trig_addr_refuse_device(const uct_cxi_trig_iface_t *iface,
         (peer.machine != own.machine)) {
         return "it is the loop-back device of another machine";
     }
-    return NULL;
+    return uct_cxi_trig_addr_refuse_space(&own, &peer);
 }
 
 static const char *
@@ -202,11 +225,13 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
     return fault;
 }
 
-/* Whether an address comes from other software, rather than elsewhere. */
-static int uct_cxi_trig_addr_is_foreign(const uct_device_addr_t *dev_addr,
+/* Whether an address comes from other software, or from a process of this
+ * machine that is kept apart, rather than elsewhere. */
+static int uct_cxi_trig_addr_is_foreign(const uct_cxi_trig_iface_t *iface,
+                                        const uct_device_addr_t *dev_addr,
                                         const uct_iface_addr_t *iface_addr)
 {
-    uct_cxi_trig_dev_addr_t peer;
+    uct_cxi_trig_dev_addr_t own, peer;
 
     if ((*(const uint8_t*)dev_addr != UCT_CXI_TRIG_PROTO_VERSION) ||
         ((iface_addr != NULL) &&
@@ -214,12 +239,16 @@ static int uct_cxi_trig_addr_is_foreign(const uct_device_addr_t *dev_addr,
         return 1;
     }
     memcpy(&peer, dev_addr, sizeof(peer));
-    return (peer.ucx_major != UCT_CXI_TRIG_BUILT_MAJOR) ||
-           (peer.ucx_minor != UCT_CXI_TRIG_BUILT_MINOR);
+    uct_cxi_trig_addr_device(iface, &own);
+    return (peer.ucx_major != own.ucx_major) ||
+           (peer.ucx_minor != own.ucx_minor) ||
+           ((peer.provider == own.provider) && (peer.machine == own.machine) &&
+            (uct_cxi_trig_addr_refuse_space(&own, &peer) != NULL));
 }
 
 /* That a peer is elsewhere is no fault, and UCX asks often. Of one of another
- * version UCX says that there is no way, and no more: the first is told of. */
+ * version, or of another container, UCX says that there is no way, and no more:
+ * the first is told of. */
 static void uct_cxi_trig_addr_tell(uct_cxi_trig_iface_t *iface,
                                    const char *fault, int is_foreign)
 {
@@ -245,7 +274,7 @@ const char *uct_cxi_trig_addr_unreachable(const uct_iface_h uct_iface,
     if (fault != NULL) {
         uct_cxi_trig_addr_tell(iface, fault,
                                (dev_addr != NULL) &&
-                               uct_cxi_trig_addr_is_foreign(dev_addr,
+                               uct_cxi_trig_addr_is_foreign(iface, dev_addr,
                                                             iface_addr));
     }
     return fault;

@@ -34,7 +34,8 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
                                       const uct_device_addr_t *dev_addr,
                                       const uct_iface_addr_t *iface_addr);
 
-/** The same where UCT asks; the first peer of another version is told of. */
+/** The same where UCT asks; the first peer is told of that is of another
+ *  version, or of this machine and in another container. */
 const char *uct_cxi_trig_addr_unreachable(const uct_iface_h iface,
                                           const uct_device_addr_t *dev_addr,
                                           const uct_iface_addr_t *iface_addr);

@@ -13,7 +13,7 @@
 #include <ucs/sys/compiler_def.h>
 
 /** Version of all formats; changes with any of them. */
-#define UCT_CXI_TRIG_PROTO_VERSION 5
+#define UCT_CXI_TRIG_PROTO_VERSION 6
 
 /** Longest libfabric endpoint names that fit an address, together. */
 #define UCT_CXI_TRIG_NAME_BLOB_MAX 48
@@ -34,7 +34,8 @@ enum {
 };
 
 
-/** Device address: which network a device is on. */
+/** Device address: which network a device is on. UCX takes no more than 31
+ *  bytes. */
 typedef struct uct_cxi_trig_dev_addr {
     uct_cxi_trig_proto_head_t head;
     uint8_t                   provider; /**< Provider's number */
@@ -45,7 +46,12 @@ typedef struct uct_cxi_trig_dev_addr {
     uint64_t                  machine;  /**< ucs_machine_guid() */
     uint16_t                  vni;      /**< Cassini's number of the job's
                                              network; 0: none */
-    uint16_t                  reserved;
+    uint32_t                  space;    /**< Namespace that both processes must
+                                             be in: of PIDs for a card that is
+                                             local, of networks for a loop-back
+                                             device; 0: it may be any */
+    uint32_t                  user_space; /**< The same of users, for a card
+                                               that is local */
 } UCS_S_PACKED uct_cxi_trig_dev_addr_t;
 
 
@@ -99,7 +105,7 @@ typedef struct uct_cxi_trig_msg {
 
 
 _Static_assert(sizeof(uct_cxi_trig_proto_head_t) == 4, "format has changed");
-_Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 24, "format has changed");
+_Static_assert(sizeof(uct_cxi_trig_dev_addr_t) == 30, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_iface_addr_t) == 63, "format has changed");
 _Static_assert(sizeof(uct_cxi_trig_rkey_t) == UCT_TRIG_RKEY_PACKED_LEN,
                "format has changed");

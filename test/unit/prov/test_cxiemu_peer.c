@@ -11,6 +11,7 @@
 #include "nic/cxiemu_wait.h"
 #include "fabric/cxiemu_addr.h"
 
+#include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 
 #include <dirent.h>
@@ -465,6 +466,78 @@ static void stayer_role(int socket, const void *arg)
 ST_CASE(ports)
 {
     CU_ASSERT(cxiemu_role_run(leaver_role, stayer_role, NULL) == 0);
+}
+
+static void space_plain(int socket, const void *arg)
+{
+    cxiemu_side_t side;
+
+    cxiemu_role_connect(socket, &side, LENGTH);
+    CXIEMU_MUST(fi_send(side.ep, side.memory, 8, NULL, side.peer, NULL) == 0);
+    CXIEMU_MUST(cxiemu_side_wait(&side) == FI_EHOSTUNREACH);
+    meet(socket);
+    CXIEMU_MUST(cxiemu_side_close(&side) == 0);
+}
+
+/* In a namespace of its own; of PIDs, that is a child */
+static void space_apart(int socket, const void *arg)
+{
+    int flag = *(const int*)arg;
+    pid_t pid;
+    int status;
+
+    if (unshare(flag) != 0) {
+        cxiemu_role_skip();
+    }
+    if (flag != CLONE_NEWPID) {
+        space_plain(socket, arg);
+        return;
+    }
+    pid = fork();
+    if (pid == 0) {
+        space_plain(socket, arg);
+        _exit(0);
+    }
+    CXIEMU_MUST(waitpid(pid, &status, 0) == pid);
+    CXIEMU_MUST(WIFEXITED(status) && (WEXITSTATUS(status) == 0));
+}
+
+/* Processes whose files cannot be opened are known by their addresses: nothing
+ * is tried, and nobody waits */
+static void check_apart(int flag)
+{
+    int failures = cxiemu_role_run(space_plain, space_apart, &flag);
+
+    if (failures < 0) {
+        st_cunit_skip("no namespaces for this user");
+    }
+    CU_ASSERT(failures <= 0);
+}
+
+ST_CASE_CALL(other_users, check_apart(CLONE_NEWUSER))
+ST_CASE_CALL(other_pids, check_apart(CLONE_NEWPID))
+
+static void space_other(int socket, const void *arg)
+{
+    cxiemu_side_t side;
+
+    if (unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC) != 0) {
+        cxiemu_role_skip();
+    }
+    cxiemu_role_connect(socket, &side, LENGTH);
+    exchange(socket, &side);
+    CXIEMU_MUST(cxiemu_side_close(&side) == 0);
+}
+
+/* The others are no hindrance */
+ST_CASE(other_mounts)
+{
+    int failures = cxiemu_role_run(space_other, space_other, NULL);
+
+    if (failures < 0) {
+        st_cunit_skip("no namespaces for this user");
+    }
+    CU_ASSERT(failures <= 0);
 }
 
 #define FORGED_PORT  60u

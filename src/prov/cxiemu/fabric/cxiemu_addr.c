@@ -36,13 +36,17 @@ static uint32_t cxiemu_addr_hash(uint32_t hash, const char *bytes, size_t count)
     return hash;
 }
 
-/* Two processes of one digest mean the same process by a number: same boot of
- * the same machine, and same namespace of process numbers. */
+/* Two processes of one digest mean the same process by a number, and may open
+ * its files: same boot of the same machine, and same namespaces of process
+ * numbers and of users. */
 static void cxiemu_addr_make_digest(void)
 {
-    uint32_t hash = CXIEMU_FNV_BASIS;
+    static const char *const spaces[] = {"/proc/self/ns/pid",
+                                         "/proc/self/ns/user"};
+    uint32_t hash                     = CXIEMU_FNV_BASIS;
     char text[128];
     ssize_t count;
+    size_t i;
     int fd;
 
     fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -51,9 +55,10 @@ static void cxiemu_addr_make_digest(void)
         close(fd);
         hash = cxiemu_addr_hash(hash, text, (count > 0) ? (size_t)count : 0);
     }
-    count = readlink("/proc/self/ns/pid", text, sizeof(text));
-    hash  = cxiemu_addr_hash(hash, text, (count > 0) ? (size_t)count : 0);
-
+    for (i = 0; i < sizeof(spaces) / sizeof(spaces[0]); ++i) {
+        count = readlink(spaces[i], text, sizeof(text));
+        hash  = cxiemu_addr_hash(hash, text, (count > 0) ? (size_t)count : 0);
+    }
     cxiemu_addr_digest = hash;
 }
 

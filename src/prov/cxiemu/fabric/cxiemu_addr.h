@@ -23,7 +23,7 @@ typedef struct cxiemu_addr {
     uint8_t  version;
     uint8_t  reserved;
     uint16_t ep;    /**< Number of the endpoint at its NIC */
-    uint32_t host;  /**< Digest of the machine's boot and process namespace */
+    uint32_t host;  /**< Digest of the machine's boot and of namespaces */
     uint32_t pid;
     uint32_t fd;    /**< Of the NIC's memory, in that process */
     uint64_t nonce; /**< Of the NIC; random */
@@ -32,7 +32,7 @@ typedef struct cxiemu_addr {
 static_assert(sizeof(cxiemu_addr_t) == 24, "format of addresses");
 
 
-/** Digest of this machine's boot and of this process's namespace. */
+/** Digest of this machine's boot and of this process's namespaces. */
 uint32_t cxiemu_addr_host(void);
 
 /** Write an address as text, at most @a size bytes with the final zero; returns

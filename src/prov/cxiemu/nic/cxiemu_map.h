@@ -28,8 +28,8 @@ typedef struct cxiemu_map {
 int cxiemu_map_check_limit(size_t length);
 
 /** Make zeroed memory of @a length bytes: a memory file without a name, mode
- *  0600, not inherited by exec, sealed against shrinking, in no core file. 0, or
- *  -FI_E*; -EFBIG as above. */
+ *  0600, not inherited by exec, sealed against shrinking, in no core file. 0,
+ *  or -FI_E*; -EFBIG as above. */
 int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p);
 
 /**

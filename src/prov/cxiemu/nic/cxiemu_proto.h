@@ -170,8 +170,8 @@ typedef struct cxiemu_rec {
 
 static_assert(sizeof(cxiemu_rec_t) == CXIEMU_CELL_SIZE, "format of records");
 
-/** Copy what a peer may change at any time: it is read once, and what is checked
- *  is what is used. */
+/** Copy what a peer may change at any time: it is read once, and what is
+ *  checked is what is used. */
 static inline void cxiemu_copy_out(void *to, const void *from, size_t length)
 {
     memcpy(to, from, length);

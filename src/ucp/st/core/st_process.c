@@ -70,7 +70,10 @@ void ucp_st_process_get_place(ucp_st_place_t *place)
     (void)ucp_st_process_stat("self", &start, &state);
     place->start  = start;
     if (stat("/proc/self/ns/pid", &st) == 0) {
-        place->pid_ns = st.st_ino;
+        place->pid_ns = (uint32_t)st.st_ino;
+    }
+    if (stat("/proc/self/ns/user", &st) == 0) {
+        place->user_ns = (uint32_t)st.st_ino;
     }
 }
 
@@ -106,6 +109,7 @@ void ucp_st_process_open(ucp_st_process_t *process, const ucp_st_place_t *place,
     process->pid     = place->pid;
     process->start   = place->start;
     process->is_near = (place->pid == own->pid);
+    process->is_open = (place->user_ns == own->user_ns);
     process->fd      = process->is_near ?
                        -1 : (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->fd >= 0) {

@@ -14,6 +14,7 @@ typedef struct ucp_st_process {
     uint32_t pid;     /* 0: it is not of this node, or not known */
     uint32_t start;   /* as of a place */
     int      is_near; /* it is this process */
+    int      is_open; /* its files can be opened */
     int      fd;      /* pidfd; or -1: the kernel has none */
     int      was_dead;/* when `fd` was opened */
     int      is_dead; /* protected by the worker's lock */

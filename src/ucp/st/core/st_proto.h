@@ -33,7 +33,8 @@
 /** Where a process is. */
 typedef struct ucp_st_place {
     uint64_t system;   /**< Tells nodes apart */
-    uint64_t pid_ns;   /**< ... and what `pid` means; 0: it is not known */
+    uint32_t pid_ns;   /**< ... and what `pid` means; 0: it is not known */
+    uint32_t user_ns;  /**< Whose processes may open its files */
     uint32_t pid;
     uint32_t start;    /**< When it was started, clock ticks: tells processes
                             apart that have one pid after the other; 0: it is

@@ -337,6 +337,11 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
     if (!ucp_st_process_is_here(&peer->process)) {
         return UCS_ERR_UNREACHABLE; /* it is on another node */
     }
+    if (!peer->process.is_open) {
+        ucs_diag("lane 'direct': process %u of peer 0x%lx is in another user "
+                 "namespace (a container's?)", peer->process.pid, peer->uuid);
+        return UCS_ERR_UNREACHABLE;
+    }
     direct->can_attach = !peer->process.is_near &&
                          ucp_st_direct_attach_probe(peer->process.pid,
                                                     address.probe, peer->uuid);
