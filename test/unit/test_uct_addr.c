@@ -3,6 +3,7 @@
  * test_uct_addr.c - addresses and keys that are not those of a peer: of other
  * versions, too short, of other providers, or just bytes.
  */
+#include "fuzz_util.h"
 #include "st_cunit.h"
 #include "uct_region.h"
 
@@ -233,6 +234,82 @@ PAIR_CASE(other_container)
     CU_ASSERT(is_reachable(pair));
     /* An error of each endpoint, and one warning */
     CU_ASSERT(num_logged == 3);
+}
+
+/* A format with changes, and with a checksum that is right in most cases */
+static void change(fuzz_t *fuzz, void *data, const void *valid, size_t length)
+{
+    memcpy(data, valid, length);
+    fuzz_scribble(fuzz, data, length);
+    if (fuzz_random(fuzz, 8) != 0) {
+        uct_cxi_trig_proto_seal(data, length);
+    }
+}
+
+/* A good address with other bytes in it: it is refused, or there is an
+ * endpoint, to which messages fail or go; what follows is as before */
+ST_CASE(changed_addresses)
+{
+    uct_pair_t pair;
+    uct_ep_h ep;
+    fuzz_t fuzz;
+
+    if (strncmp(uct_pair_device(), "cxiemu", 6)) {
+        st_cunit_skip("changed addresses are those of other machines");
+        return;
+    }
+    open_pair(&pair);
+    fuzz_begin(&fuzz, 2000);
+    while (fuzz_next(&fuzz)) {
+        change(&fuzz, &dev, pair.b.dev_addr, sizeof(dev));
+        change(&fuzz, &own, pair.b.iface_addr, sizeof(own));
+        (void)is_reachable(&pair);
+        if (fuzz_random(&fuzz, 4) != 0) {
+            memcpy(&dev, pair.b.dev_addr, sizeof(dev));
+        }
+        if (uct_pair_connect(pair.a.iface, (uct_device_addr_t*)&dev,
+                             (uct_iface_addr_t*)&own, &ep) == UCS_OK) {
+            (void)uct_ep_am_short(ep, 5, 0, NULL, 0);
+            uct_pair_progress(&pair);
+            uct_ep_destroy(ep);
+        }
+    }
+    CU_ASSERT(uct_pair_flush(&pair, pair.a.peer) == UCS_OK);
+    close_pair(&pair);
+}
+
+/* Keys: no more than what is in them is read, and each is refused or has the
+ * numbers that stand there */
+ST_CASE(changed_keys)
+{
+    uint8_t valid[UCT_TRIG_RKEY_PACKED_LEN];
+    uint8_t *key;
+    uct_region_t region;
+    uct_trig_rkey_t rkey;
+    uct_pair_t pair;
+    size_t length;
+    fuzz_t fuzz;
+
+    open_pair(&pair);
+    uct_region_open(&region, &pair, 4096);
+    CU_ASSERT(uct_md_mkey_pack(pair.b.md, region.memh, valid) == UCS_OK);
+    fuzz_begin(&fuzz, 20000);
+    while (fuzz_next(&fuzz)) {
+        /* Memory of its own, so that tools see it when more is read */
+        length = (fuzz_random(&fuzz, 4) != 0) ?
+                 sizeof(valid) : fuzz_random(&fuzz, sizeof(valid));
+        key    = malloc(sizeof(valid));
+        CU_ASSERT_FATAL(key != NULL);
+        change(&fuzz, key, valid, sizeof(valid));
+        key = realloc(key, (length == 0) ? 1 : length);
+        CU_ASSERT_FATAL(key != NULL);
+        if ((uct_trig_rkey_unpack(key, length, &rkey) == UCS_OK)) {
+            CU_ASSERT(length == sizeof(valid));
+        }
+        free(key);
+    }
+    uct_region_close(&region);
+    close_pair(&pair);
 }
 
 static void fill(void *data, size_t length, unsigned *seed_p)

@@ -235,8 +235,8 @@ static int cxiemu_port_is_sound(const cxiemu_nic_t *nic,
            ((id->pid != (uint32_t)getpid()) || (map->target == nic->nonce));
 }
 
-/* Maps what a port announces, and says what it is: 0, -FI_EAGAIN if it announces
- * nothing yet, -FI_EINVAL, or the errors of cxiemu_link_get(). */
+/* Maps what a port announces, and says what it is: 0, -FI_EAGAIN if it
+ * announces nothing yet, -FI_EINVAL, or the errors of cxiemu_link_get(). */
 static int cxiemu_port_map(cxiemu_nic_t *nic, const cxiemu_port_t *entry,
                            cxiemu_link_id_t *id, cxiemu_map_t **map_p)
 {

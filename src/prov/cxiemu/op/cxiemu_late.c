@@ -100,7 +100,8 @@ int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
     cxiemu_link_t *link = arrival->link;
     cxiemu_nic_t *nic   = link->nic;
     int writes          = cxiemu_late_writes(arrival);
-    size_t lines        = (arrival->rec.length + CXIEMU_LATE_PIECE_MIN - 1) /
+    size_t length       = arrival->rec.length;
+    size_t lines        = (length + CXIEMU_LATE_PIECE_MIN - 1) /
                           CXIEMU_LATE_PIECE_MIN;
     cxiemu_pending_t *pending;
     size_t per_piece;
