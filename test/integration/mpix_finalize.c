@@ -10,8 +10,9 @@
  *   after    a pair was matched, and its last use is still open here
  *   pending  it has begun to match another message, and leaves it
  *   chain    each rank waits for the next one, the last one leaves
+ *   freed    all ranks have freed a queue and its stream, which are under way
  *
- * All other ranks wait for the last one, but in a chain.
+ * All other ranks wait for the last one, but in the last two.
  */
 #include "mpix_test.h"
 
@@ -22,6 +23,8 @@
 #define TAG_ALONE  2
 #define TAG_BEGUN  3
 
+/* Received by a stream that was freed; or NULL */
+static const mpix_test_msg_t *freed;
 
 /* Matches a send and a receive that the peer will never match, in one call and
  * in two, and frees them. */
@@ -96,11 +99,52 @@ static void leave_begun(void)
     MPIX_OK(MPIX_Imatch(&msg.request));
 }
 
+/* MPI_Finalize has begun: lets the stream go on. */
+static int let_go(MPI_Comm comm, int keyval, void *go, void *extra)
+{
+    (void)comm;
+    (void)keyval;
+    (void)extra;
+    __atomic_store_n((int*)go, 1, __ATOMIC_RELEASE);
+    return MPI_SUCCESS;
+}
+
+/* The messages arrive in MPI_Finalize. */
+static void free_all(void)
+{
+    static mpix_test_msg_t msg[2];
+    static int go;
+    MPI_Request requests[2];
+    int keyval;
+
+    mpix_test_send_init(&msg[0], 1000, mpix_test.right, TAG_USED, 0);
+    mpix_test_recv_init(&msg[1], 1000, mpix_test.left, TAG_USED, 0);
+    mpix_test_match(&msg[0], 1, &msg[1], 1);
+    requests[0] = msg[0].request;
+    requests[1] = msg[1].request;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, let_go, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &go);
+
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, &msg[0]));
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, requests));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                    &msg[1]));
+    freed = &msg[1];
+    MPIX_OK(MPIX_Queue_free(&mpix_test.queue));
+    MPIX_OK(MPIX_Host_stream_free(&mpix_test.stream));
+}
+
 static void run(const char *where, int last)
 {
     const int is_last = (mpix_test.rank == last);
     MPI_Comm comm     = MPI_COMM_WORLD;
 
+    if (!strcmp(where, "freed")) {
+        free_all();
+        return;
+    }
     if (!strcmp(where, "comm")) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     }
@@ -136,6 +180,12 @@ int main(int argc, char **argv)
         ((__typeof__(&MPI_Finalize))mpix_test_past("MPI_Finalize"))();
     } else {
         MPI_Finalize();
+    }
+    if ((freed != NULL) && ((freed->use != 1) || (freed->wrong != 0))) {
+        printf("FAILED rank %d: MPI_Finalize did not wait for the queue: use "
+               "%d, %d words wrong\n", rank, (int)freed->use,
+               (int)freed->wrong);
+        ++mpix_test.failed;
     }
     printf("mpix_finalize: rank %d, %d checks failed\n", rank,
            mpix_test.failed);

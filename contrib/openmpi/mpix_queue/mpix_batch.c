@@ -61,7 +61,7 @@ mpix_batch_t *mpix_batch_create(void)
     return batch;
 }
 
-static void mpix_batch_put(mpix_batch_t *batch)
+void mpix_batch_put(mpix_batch_t *batch)
 {
     if (__atomic_sub_fetch(&batch->refs, 1, __ATOMIC_ACQ_REL) == 0) {
         mpix_batch_free(batch);
@@ -90,12 +90,6 @@ void mpix_batch_cancel(mpix_batch_t *batch)
         mpix_batch_end(msg, MPI_SUCCESS, &status);
     }
     batch->count = 0;
-}
-
-void mpix_batch_destroy(mpix_batch_t *batch)
-{
-    mpix_batch_cancel(batch);
-    mpix_batch_put(batch);
 }
 
 int mpix_batch_code(const mpix_batch_t *batch)

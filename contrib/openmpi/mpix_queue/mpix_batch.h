@@ -78,11 +78,11 @@ mpix_batch_t *mpix_batch_create(void);
 /* Non-zero if the stream has run all starts and waits. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
 
-/* Cancel the messages that are not started. */
+/* Cancel the messages that are not started. MPI calls back: without the lock. */
 void mpix_batch_cancel(mpix_batch_t *batch);
 
-/* The same, and the queue goes. */
-void mpix_batch_destroy(mpix_batch_t *batch);
+/* Return a reference. */
+void mpix_batch_put(mpix_batch_t *batch);
 
 /* The code with which the first message of a queue has failed; MPI_SUCCESS if
  * none has. */

@@ -219,8 +219,8 @@ static void mpix_global_cleanup(void)
 {
     ucp_st_worker_h st_worker;
 
-    mpix_lock();
     mpix_queues_cleanup();
+    mpix_lock();
     mpix_colls_cleanup();
     st_worker = mpix_global.st_worker;
     if (st_worker != NULL) {

@@ -37,6 +37,16 @@ void mpix_host_forked(void)
     pthread_mutex_init(&mpix_host.lock, NULL);
 }
 
+void mpix_host_lock(void)
+{
+    pthread_mutex_lock(&mpix_host.lock);
+}
+
+void mpix_host_unlock(void)
+{
+    pthread_mutex_unlock(&mpix_host.lock);
+}
+
 static int mpix_host_is_active(const mpix_req_t *req)
 {
     ucp_st_op_attr_t attr;

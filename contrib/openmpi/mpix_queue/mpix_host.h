@@ -57,6 +57,11 @@ int mpix_host_result(const mpix_host_set_t *set, int index, MPI_Status *status);
 /* The host was told: the request is inactive from now on. */
 void mpix_host_told(mpix_req_t *req);
 
+/* The lock of this file, which is taken before that of the library: no call
+ * here uses a queue meanwhile. */
+void mpix_host_lock(void);
+void mpix_host_unlock(void);
+
 /* The library is closed: free the queue. */
 void mpix_host_cleanup(void);
 

@@ -79,12 +79,13 @@ int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
 
 
 /**
- * Free a host stream that has run everything.
+ * Free a host stream that has run everything, and whose queues are freed. One
+ * that has work of queues that were freed goes when that has run.
  *
  * @param [in,out] stream The handle; set to NULL.
  *
  * @return MPI_SUCCESS; MPI_ERR_ARG if it is no host stream; MPI_ERR_PENDING,
- *         with no effect, while it has work, or a queue, idle or not.
+ *         with no effect, while it has a queue, idle or not, or other work.
  *
  * Threads: no other call on the stream at the same time.
  */

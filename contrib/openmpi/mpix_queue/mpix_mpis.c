@@ -11,6 +11,7 @@
 
 #include "compat/stream-triggering.h"
 #include "mpix_queue.h"
+#include "mpix_queues.h"
 #include "mpix_buffer.h"
 #include "mpix_error.h"
 #include "mpix_handle.h"
@@ -183,14 +184,11 @@ int MPIS_Queue_free(MPIS_Queue *queue)
 
     rc = mpix_mpis_queue_get("MPIS_Queue_free", handle, &object);
     if (rc == MPI_SUCCESS) {
-        rc = MPIX_Queue_free(&object->queue);
+        object->queue->is_made = (object->stream != NULL);
+        rc                     = MPIX_Queue_free(&object->queue);
     }
     if (rc != MPI_SUCCESS) {
         return rc;
-    }
-    if (object->stream != NULL) {
-        MPIX_Host_stream_synchronize(object->stream);
-        MPIX_Host_stream_free(&object->stream);
     }
 
     mpix_handle_destroy((void*)handle);

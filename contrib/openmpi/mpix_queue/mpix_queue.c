@@ -11,6 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_handle.h"
+#include "mpix_host.h"
 #include "mpix_match.h"
 
 #include <ucs_gstream.h>
@@ -29,8 +30,16 @@
 /* In place of a type of MPIX_Queue_init(): the handle tells. */
 #define MPIX_QUEUE_ANY (-1)
 
+/* Looks at queues that were freed, in MPI_Finalize: some seconds at most */
+#define MPIX_QUEUE_MAX_SPINS 10000
+
 /* Live queues. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_queues);
+
+/* Queues that the application has freed and whose commands are under way. They
+ * are destroyed by the next call that makes, frees or waits for a queue.
+ * Protected by the lock. */
+static UCS_LIST_HEAD(mpix_queues_freed);
 
 
 int mpix_queue_is_valid(MPIX_Queue queue)
@@ -161,22 +170,36 @@ static int mpix_queue_create(const char *func, ucs_gstream_h stream,
     if (queue == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
-    /* Also for messages alone, which need no st queue */
-    if (ucs_gstream_get(stream) != UCS_OK) {
-        free(queue);
-        return mpix_fail(func, MPI_ERR_ARG, "%p is no live stream",
-                         (void*)stream);
-    }
 
     queue->stream = stream;
     queue->comm   = comm;
     ucs_list_head_init(&queue->colls);
+    mpix_queues_reap();
     mpix_lock();
     ucs_list_add_tail(&mpix_queues, &queue->list);
     mpix_unlock();
 
     *queue_p = queue;
     return MPI_SUCCESS;
+}
+
+/* The last queue of a stream that is theirs takes it along; another one passes
+ * it on. Needs the lock. */
+static ucs_status_t mpix_queue_put_stream(struct mpix_queue *queue)
+{
+    struct mpix_queue *other;
+
+    if (!queue->is_made) {
+        return UCS_OK;
+    }
+
+    ucs_list_for_each(other, &mpix_queues_freed, list) {
+        if ((other != queue) && (other->stream == queue->stream)) {
+            other->is_made = 1;
+            return UCS_OK;
+        }
+    }
+    return ucs_gstream_destroy(queue->stream);
 }
 
 /* Gives a queue back, if it is idle. Needs the lock. */
@@ -196,14 +219,16 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
         return status;
     }
 
+    queue->st_queue = NULL;
+    status          = mpix_queue_put_stream(queue);
+    if (status == UCS_ERR_BUSY) {
+        return status; /* The application's own commands are under way */
+    }
+
     mpix_coll_leave_queue(queue);
     ucs_list_del(&queue->list);
     if (queue->batch != NULL) {
-        mpix_batch_destroy(queue->batch);
-    }
-    ucs_gstream_put(queue->stream);
-    if (queue->is_made) {
-        (void)ucs_gstream_destroy(queue->stream);
+        mpix_batch_put(queue->batch);
     }
     if (queue->comm != NULL) {
         mpix_comm_put(queue->comm);
@@ -212,8 +237,69 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
         free(queue->sets[i].requests);
         free(queue->sets[i].ops);
     }
+    ucs_gstream_word_put(queue->end);
     free(queue);
     return UCS_OK;
+}
+
+/* Has the stream tell that it has run everything. Nothing else asks it then: a
+ * stream of a GPU may be gone as soon as its queue is freed. */
+static void mpix_queue_put_end(struct mpix_queue *queue)
+{
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WRITE64};
+
+    queue->end = ucs_gstream_word_get();
+    if (queue->end == NULL) {
+        return;
+    }
+
+    cmd.u.word.address = queue->end;
+    cmd.u.word.value   = 1;
+    if (ucs_gstream_enqueue(queue->stream, &cmd, 1) != UCS_OK) {
+        ucs_gstream_word_put(queue->end);
+        queue->end = NULL;
+    }
+}
+
+unsigned mpix_queues_reap(void)
+{
+    unsigned count = 0;
+    struct mpix_queue *queue, *tmp;
+
+    mpix_host_lock(); /* A request's wait may use a queue that was freed */
+    mpix_lock();
+    ucs_list_for_each_safe(queue, tmp, &mpix_queues_freed, list) {
+        count += ((queue->end != NULL) &&
+                  !__atomic_load_n(queue->end, __ATOMIC_ACQUIRE)) ||
+                 (mpix_queue_destroy(queue) != UCS_OK);
+    }
+    mpix_unlock();
+    mpix_host_unlock();
+    return count;
+}
+
+ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
+{
+    ucs_status_t status = UCS_OK;
+    struct mpix_queue *queue;
+
+    mpix_queues_reap();
+    mpix_lock();
+    ucs_list_for_each(queue, &mpix_queues_freed, list) {
+        if (queue->stream == stream) {
+            queue->is_made = 1;
+            status         = UCS_INPROGRESS;
+            break;
+        }
+    }
+    ucs_list_for_each(queue, &mpix_queues, list) {
+        if (queue->stream == stream) {
+            status = UCS_ERR_BUSY;
+            break;
+        }
+    }
+    mpix_unlock();
+    return status;
 }
 
 int mpix_queue_open(const char *func, ucs_gstream_h stream, MPIX_Queue *queue_p)
@@ -321,26 +407,30 @@ int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue)
     return MPIX_Create_queue_comm(MPI_COMM_WORLD, stream, queue);
 }
 
-static int mpix_queue_free(const char *func, MPIX_Queue queue)
+int mpix_queue_free(const char *func, MPIX_Queue queue)
 {
     ucs_status_t status;
 
     if (!mpix_queue_is_valid(queue)) {
-        return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
-                                    (void*)queue));
+        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
+                         (void*)queue);
     }
 
+    if (queue->batch != NULL) {
+        mpix_batch_cancel(queue->batch);
+    }
     mpix_lock();
     status = mpix_queue_destroy(queue);
     mpix_unlock();
 
     if (status != UCS_OK) {
-        return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_PENDING,
-                                    "commands are in flight: call "
-                                    "MPIX_Queue_wait first"));
+        mpix_queue_put_end(queue);
+        mpix_lock();
+        ucs_list_del(&queue->list);
+        ucs_list_add_tail(&mpix_queues_freed, &queue->list);
+        mpix_unlock();
     }
+    mpix_queues_reap();
     return MPI_SUCCESS;
 }
 
@@ -352,37 +442,48 @@ int MPIX_Queue_free(MPIX_Queue *queue)
     if (rc == MPI_SUCCESS) {
         *queue = MPIX_QUEUE_NULL;
     }
-    return rc;
+    return mpix_raise(MPI_COMM_NULL, rc);
 }
 
 int MPIX_Free_queue(MPIX_Queue queue)
 {
-    return mpix_queue_free("MPIX_Free_queue", queue);
+    return mpix_raise(MPI_COMM_NULL, mpix_queue_free("MPIX_Free_queue", queue));
 }
 
 void mpix_queues_cancel(void)
 {
     struct mpix_queue *queue;
 
-    mpix_lock();
+    /* No other thread makes or frees a queue now */
     ucs_list_for_each(queue, &mpix_queues, list) {
         if (queue->batch != NULL) {
             mpix_batch_cancel(queue->batch);
         }
     }
-    mpix_unlock();
 }
 
 void mpix_queues_cleanup(void)
 {
     unsigned count = 0;
+    unsigned spins = 0;
+    unsigned num_busy;
     struct mpix_queue *queue, *tmp;
 
+    while (((num_busy = mpix_queues_reap()) > 0) &&
+           (spins < MPIX_QUEUE_MAX_SPINS)) {
+        mpix_match_backoff(&spins);
+    }
+    if (num_busy > 0) {
+        mpix_warn("%u queues that were freed have not run all their commands "
+                  "at MPI_Finalize", num_busy);
+    }
+
+    mpix_lock();
     ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
         count += !queue->is_internal;
         mpix_queue_destroy(queue);
     }
-
+    mpix_unlock();
     if (count > 0) {
         mpix_warn("%u queues were not freed before MPI_Finalize", count);
     }
@@ -476,6 +577,7 @@ int MPIX_Queue_wait(MPIX_Queue queue)
                      mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG,
                                "%p is no live queue", (void*)queue);
 
+    mpix_queues_reap();
     ucs_trace_end("MPIX_Queue_wait", begin);
     return mpix_raise(MPI_COMM_NULL, rc);
 }

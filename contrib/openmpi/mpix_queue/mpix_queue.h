@@ -73,12 +73,14 @@ int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue);
 
 
 /**
- * Free a queue.
+ * Free a queue, at any time. What is enqueued runs: uses of matched requests
+ * end as they would, and the requests stay valid. Messages that are used once
+ * are as MPIX_Free_queue says. The stream may be freed next. MPI_Finalize waits
+ * some seconds for the queues that were freed.
  *
  * @param [in,out] queue The queue; set to MPIX_QUEUE_NULL.
  *
- * @return MPI_SUCCESS; MPI_ERR_PENDING, with no effect, while commands are in
- *         flight; MPI_ERR_ARG.
+ * @return MPI_SUCCESS; MPI_ERR_ARG.
  *
  * Threads: MPI's rule for the calling thread; one at a time on a queue.
  */

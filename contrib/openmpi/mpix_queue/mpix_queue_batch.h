@@ -87,11 +87,12 @@ int MPIX_Create_queue_comm(MPI_Comm comm, void *stream, MPIX_Queue *queue);
 
 
 /**
- * Free a queue. Messages that are started go on; those that are not started
- * never are, and are complete, as cancelled ones. The same holds at
- * MPI_Finalize, for which MPI's rule is that all are complete: receives that
- * have not matched are cancelled then, and a start that the stream comes to
- * later begins nothing, so that its requests are never complete.
+ * Free a queue, at any time. Messages whose start is enqueued go on, and their
+ * requests stay valid; those that are not started never are, and are complete,
+ * as cancelled ones. The same holds at MPI_Finalize, for which MPI's rule is
+ * that all are complete: receives that have not matched are cancelled then, and
+ * a start that the stream comes to later begins nothing, so that its requests
+ * are never complete.
  *
  * @param [in] queue The queue.
  *

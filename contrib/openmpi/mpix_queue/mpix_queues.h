@@ -36,8 +36,12 @@ struct mpix_queue {
     ucp_st_queue_h   st_queue; /* NULL until needed; of the thread that calls
                                   for the queue */
     ucs_gstream_h    stream;   /* Constant */
-    int              is_made;  /* The stream is the queue's, on one of a GPU's
-                                  runtime. Constant */
+    int              is_made;  /* The stream is the queue's: on one of a GPU's
+                                  runtime, or the application has freed it,
+                                  too. Constant until the queue is freed */
+    volatile uint64_t *end;    /* Of a queue that was freed under way: the
+                                  stream stores 1 last; NULL if it took no such
+                                  command */
     mpix_comm_t      *comm;    /* Of messages without one; NULL if that is
                                   MPI_COMM_WORLD. Constant */
     mpix_batch_t     *batch;   /* Messages that are used once; NULL until
@@ -62,17 +66,31 @@ int mpix_queue_open(const char *func, ucs_gstream_h stream,
  * not raised. Takes the lock. */
 int mpix_queue_get_st(const char *func, struct mpix_queue *queue);
 
+/* Free a queue: it goes at once, or when its last command has run. MPI_ERR_ARG,
+ * which is not raised, if there is no such queue. Takes the lock. */
+int mpix_queue_free(const char *func, MPIX_Queue queue);
+
+/* Destroy the queues that were freed and have run everything meanwhile. Returns
+ * how many have not. Takes the locks of the host's calls and of the library. */
+unsigned mpix_queues_reap(void);
+
+/* The application frees a stream. UCS_ERR_BUSY if it has a queue;
+ * UCS_INPROGRESS if one was freed that is under way, which has the stream from
+ * now on. Takes the locks. */
+ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream);
+
 /* Start or wait for requests. Returns an MPI code that is not raised. Takes the
  * lock. */
 int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
                           const MPI_Request *requests, int is_wait);
 
-/* MPI_Finalize has begun: cancel the messages that are not started. Takes the
- * lock. */
+/* MPI_Finalize has begun: cancel the messages that are not started. MPI calls
+ * back: without the lock. */
 void mpix_queues_cancel(void);
 
-/* Destroy the queues that the application has left, and warn of them. Needs the
- * lock. */
+/* Wait, for some seconds at most, for queues that were freed; destroy those
+ * that the application has left, and warn of what stays. MPI may not be called
+ * any more. Takes the locks. */
 void mpix_queues_cleanup(void);
 
 #endif

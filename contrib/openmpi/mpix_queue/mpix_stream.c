@@ -11,6 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_group.h"
 #include "mpix_handle.h"
+#include "mpix_queues.h"
 
 #include <ucs_gstream.h>
 
@@ -122,12 +123,17 @@ int MPIX_Host_stream_free(void **stream)
         return mpix_stream_refuse(func, (stream == NULL) ? NULL : *stream);
     }
 
-    status = ucs_gstream_destroy(*stream);
+    status = mpix_queues_take_stream(*stream);
     if (status == UCS_ERR_BUSY) {
         return mpix_raise(MPI_COMM_NULL,
                           mpix_fail(func, MPI_ERR_PENDING,
-                                    "commands are in flight, or a queue has "
-                                    "the stream: call MPIX_Queue_free first"));
+                                    "%p has a queue: free that first",
+                                    *stream));
+    }
+    if (status == UCS_OK) {
+        status = ucs_gstream_destroy(*stream);
+    } else {
+        status = UCS_OK; /* The queue that is under way takes it along */
     }
     if (status == UCS_OK) {
         *stream = NULL;
