@@ -23,13 +23,20 @@ static void fill(void *arg)
 
 int main(int argc, char **argv)
 {
-    int size, i, provided, total, wrong = 0;
+    int size, i, provided, level, total, wrong = 0;
     MPI_Request requests[2 * BUFFERS];
     MPIX_Queue queue;
     MPI_Comm comm;
     void *stream;
 
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (argc > 1) {
+        MPI_Init(&argc, &argv);
+        MPI_Query_thread(&provided);
+    } else {
+        MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    }
+    MPI_Query_thread(&level);
+    wrong += (provided != level) || (level < MPI_THREAD_FUNNELED);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);

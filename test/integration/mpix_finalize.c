@@ -165,9 +165,12 @@ static void run(const char *where, int last)
 int main(int argc, char **argv)
 {
     const char *where = (argc > 1) ? argv[1] : "";
-    int rank, last;
+    int rank, last, level;
 
     MPI_Init(&argc, &argv);
+    MPI_Query_thread(&level);
+    MPIX_CHECK(level < MPI_THREAD_MULTIPLE, "nobody has asked for level %d",
+               level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &last);
     --last;

@@ -78,7 +78,8 @@ mpix_batch_t *mpix_batch_create(void);
 /* Non-zero if the stream has run all starts and waits. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
 
-/* Cancel the messages that are not started. MPI calls back: without the lock. */
+/* Cancel the messages that are not started. MPI calls back: without the
+ * lock. */
 void mpix_batch_cancel(mpix_batch_t *batch);
 
 /* Return a reference. */

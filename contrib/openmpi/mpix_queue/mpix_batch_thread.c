@@ -342,7 +342,9 @@ int mpix_batch_thread_get(const char *func)
                          "a thread of the library sends and receives, and MPI "
                          "was initialised without MPI_THREAD_MULTIPLE: call "
                          "MPI_Init_thread with it, or set "
-                         "MPIX_QUEUE_THREAD_MULTIPLE=y");
+                         "OMPI_MPI_THREAD_LEVEL=3 for OpenMPI, or "
+                         "MPIX_QUEUE_THREAD_MULTIPLE=y where the library is "
+                         "loaded before MPI_Init");
     }
 
     if (!mpix_global_attach_finalize()) {

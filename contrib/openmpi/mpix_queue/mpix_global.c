@@ -25,6 +25,7 @@
 #include "mpix_fork.h"
 #include "mpix_host.h"
 #include "mpix_leave.h"
+#include "mpix_level.h"
 #include "mpix_next.h"
 #include "mpix_request.h"
 #include "mpix_queues.h"
@@ -69,26 +70,12 @@ static void mpix_global_begin(void)
     mpix_global_bind(1, &cause);
 }
 
-/* Whether MPI is to be asked for more than the program asks for. */
-static int mpix_global_wants_multiple(void)
-{
-    const char *value = getenv("MPIX_QUEUE_THREAD_MULTIPLE");
-
-    return (value != NULL) && (strchr("yY1", *value) != NULL) &&
-           (*value != '\0');
-}
-
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     int rc;
 
-    if (mpix_global_wants_multiple()) {
-        required = MPI_THREAD_MULTIPLE;
-    } else if (required < MPI_THREAD_FUNNELED) {
-        required = MPI_THREAD_FUNNELED;
-    }
-
-    rc = MPIX_NEXT(Init_thread)(argc, argv, required, provided);
+    rc = MPIX_NEXT(Init_thread)(argc, argv, mpix_level_required(required),
+                                provided);
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
         mpix_global_begin();

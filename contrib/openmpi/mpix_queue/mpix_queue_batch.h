@@ -15,7 +15,10 @@
  * their communicator when the stream gets to the start: the other side may be
  * any send or receive of MPI, and a receive may have wildcards. Any datatype
  * will do. A thread of the library calls MPI for them, so that no call of the
- * application takes part: MPI must be initialised with MPI_THREAD_MULTIPLE.
+ * application takes part. MPI must be initialised with MPI_THREAD_MULTIPLE: the
+ * library asks for that, whatever the program asks for, if the program or one
+ * of its libraries is linked with these calls. Where they are found by dlsym()
+ * the program asks for it itself.
  *
  * Buffers may lie in the memory of a GPU, as MPIX_Match says: that thread
  * copies them, and MPI sees memory of the host.
