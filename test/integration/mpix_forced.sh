@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A binding that is asked for and cannot be had is refused, and the message says
-# why.
+# why. So does that of an error that ends the job.
 # usage: mpix_forced.sh
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
@@ -23,5 +23,22 @@ refused()
     }
 }
 
+# The text is this library's: OpenMPI 4.1 loses its own now and then.
+fatal()
+{
+    local out regex="mpix_queue: rank 0: error: MPIX_Enqueue_recv: "
+    if out=$(env MPIX_QUEUE_THREAD_MULTIPLE=n "$ST_RUN" mpirun -n 1 \
+             "${builddir:?}/test/integration/compat_comm" 2>&1); then
+        echo "mpix_forced.sh: the job did not end" >&2
+        exit 1
+    fi
+    grep -q "^$regex" <<<"$out" || {
+        echo "$out" >&2
+        echo "mpix_forced.sh: no text \"$regex\"" >&2
+        exit 1
+    }
+}
+
+fatal
 refused ucx "MPI does not run over pml/ucx" OMPI_MCA_pml=ob1
 refused other "MPIX_QUEUE_BINDING is none of ucx, mpi and auto"

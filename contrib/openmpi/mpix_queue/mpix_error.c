@@ -7,7 +7,8 @@
  * prints it before it aborts. MPI cannot free codes, so that each class has a
  * few, which are used again in turn. Where MPI has no such codes (before
  * MPI_Init, and MPICH, which has its own strings for them) the class is the
- * code, and the text goes to stderr.
+ * code, and the text goes to stderr. It does so, too, before an error ends the
+ * job: OpenMPI 4.1 loses its own text now and then.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -201,12 +202,46 @@ void mpix_warn(const char *fmt, ...)
     mpix_print("warning", "", text);
 }
 
+static int mpix_error_is_fatal(MPI_Comm comm)
+{
+    MPI_Errhandler errhandler;
+    int is_fatal;
+
+    if (PMPI_Comm_get_errhandler(comm, &errhandler) != MPI_SUCCESS) {
+        return 0;
+    }
+
+    is_fatal = (errhandler == MPI_ERRORS_ARE_FATAL);
+    PMPI_Errhandler_free(&errhandler);
+    return is_fatal;
+}
+
+/* Whether codes have texts, which were not printed when they were made. */
+static int mpix_error_has_texts(void)
+{
+    int ret;
+
+    pthread_mutex_lock(&mpix_error.lock);
+    ret = mpix_error.is_checked && mpix_error.is_usable;
+    pthread_mutex_unlock(&mpix_error.lock);
+    return ret;
+}
+
 int mpix_raise(MPI_Comm comm, int code)
 {
-    if ((code != MPI_SUCCESS) && mpix_mpi_is_active()) {
-        PMPI_Comm_call_errhandler(
-                (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm, code);
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+
+    if ((code == MPI_SUCCESS) || !mpix_mpi_is_active()) {
+        return code;
     }
+
+    comm = (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm;
+    if (mpix_error_is_fatal(comm) && mpix_error_has_texts() &&
+        (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
+        mpix_print("error", "", text);
+    }
+    PMPI_Comm_call_errhandler(comm, code);
     return code;
 }
 

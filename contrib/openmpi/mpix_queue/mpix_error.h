@@ -29,7 +29,8 @@ void mpix_print_error(const char *func, const char *fmt, ...)
 void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Hand a code other than MPI_SUCCESS to the error handler of 'comm', or of
- * MPI_COMM_WORLD if it is MPI_COMM_NULL; returns 'code'. Not to be called with
+ * MPI_COMM_WORLD if it is MPI_COMM_NULL; returns 'code'. The text is printed
+ * first if the job ends by that. Not to be called with
  * the lock held: a handler may call this library again. */
 int mpix_raise(MPI_Comm comm, int code);
 
