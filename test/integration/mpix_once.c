@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,11 @@ static struct {
     int         out[16];
 } made;
 
-static int raised;    /* Errors */
-static int last_code; /* Of those */
+static int raised;           /* Errors */
+static int last_code;        /* Of those */
+static MPI_Comm last_comm;
+static pthread_t last_thread;
+static MPI_Errhandler errhandler;
 
 /* Allocations of this thread, by the library, that succeed until one fails, or
  * all from there on. */
@@ -93,9 +97,10 @@ void *realloc(void *block, size_t size)
 
 static void handler(MPI_Comm *comm, int *code, ...)
 {
-    (void)comm;
     ++raised;
-    last_code = *code;
+    last_code   = *code;
+    last_comm   = *comm;
+    last_thread = pthread_self();
 }
 
 static void once(int class, const char *word, int code, const char *where,
@@ -398,6 +403,219 @@ static void test_full(void)
     }
 }
 
+/* How a program learns that a message has failed: the class of what the call
+ * returns, and the request's own code. There are a good message's request
+ * before and a null one behind it. */
+typedef int (*learn_t)(MPI_Request *requests, int *code);
+
+static int learn_wait(MPI_Request *requests, int *code)
+{
+    *code = MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+    return *code;
+}
+
+static int learn_test(MPI_Request *requests, int *code)
+{
+    int flag = 0;
+
+    do {
+        *code = MPI_Test(&requests[1], &flag, MPI_STATUS_IGNORE);
+    } while (!flag && (*code == MPI_SUCCESS));
+    return *code;
+}
+
+static int learn_get_status(MPI_Request *requests, int *code)
+{
+    int flag = 0;
+
+    do {
+        *code = MPI_Request_get_status(requests[1], &flag, MPI_STATUS_IGNORE);
+    } while (!flag && (*code == MPI_SUCCESS));
+    MPI_Request_free(&requests[1]);
+    return *code;
+}
+
+static int learn_waitany(MPI_Request *requests, int *code)
+{
+    int index;
+
+    *code = MPI_Waitany(2, &requests[1], &index, MPI_STATUS_IGNORE);
+    MPIX_CHECK(index == 0, "index %d", index);
+    return *code;
+}
+
+static int learn_testany(MPI_Request *requests, int *code)
+{
+    int index = MPI_UNDEFINED, flag = 0;
+
+    do {
+        *code = MPI_Testany(2, &requests[1], &index, &flag, MPI_STATUS_IGNORE);
+    } while (!flag && (*code == MPI_SUCCESS));
+    MPIX_CHECK(index == 0, "index %d", index);
+    return *code;
+}
+
+static int learn_waitall(MPI_Request *requests, int *code)
+{
+    MPI_Status statuses[3];
+    int rc = MPI_Waitall(3, requests, statuses);
+
+    MPIX_IS(MPI_SUCCESS, statuses[0].MPI_ERROR);
+    MPIX_IS(MPI_SUCCESS, statuses[2].MPI_ERROR);
+    *code = statuses[1].MPI_ERROR;
+    return rc;
+}
+
+static int learn_testall(MPI_Request *requests, int *code)
+{
+    MPI_Status statuses[3];
+    int rc, flag = 0;
+
+    do {
+        rc = MPI_Testall(3, requests, &flag, statuses);
+    } while (!flag && (rc == MPI_SUCCESS));
+    *code = statuses[1].MPI_ERROR;
+    return rc;
+}
+
+/* All are complete. */
+static int learn_some(int rc, int count, const int *indices,
+                      const MPI_Status *statuses, int *code)
+{
+    int i;
+
+    MPIX_CHECK(count == 2, "%d are complete", count);
+    for (i = 0; i < count; ++i) {
+        if (indices[i] == 1) {
+            *code = statuses[i].MPI_ERROR;
+        } else {
+            MPIX_IS(MPI_SUCCESS, statuses[i].MPI_ERROR);
+        }
+    }
+    return rc;
+}
+
+static int learn_waitsome(MPI_Request *requests, int *code)
+{
+    MPI_Status statuses[3];
+    int rc, count, indices[3];
+
+    rc = MPI_Waitsome(3, requests, &count, indices, statuses);
+    return learn_some(rc, count, indices, statuses, code);
+}
+
+static int learn_testsome(MPI_Request *requests, int *code)
+{
+    MPI_Status statuses[3];
+    int rc, count, indices[3];
+
+    rc = MPI_Testsome(3, requests, &count, indices, statuses);
+    return learn_some(rc, count, indices, statuses, code);
+}
+
+/* The text of the message's error is there, and nobody else was told. */
+static void check_failed(const char *name, int code, int times)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    const char *words[] = {name, "MPIX_Enqueue_recv", "rank 0", "tag 7",
+                           "truncate"};
+    unsigned i;
+    int length;
+
+    MPI_Error_string(code, text, &length);
+    for (i = 0; i < sizeof(words) / sizeof(*words); ++i) {
+        MPIX_CHECK(strcasestr(text, words[i]) != NULL,
+                   "\"%s\" does not say \"%s\"", text, words[i]);
+    }
+    MPIX_CHECK(raised == times, "%s: raised %d times", name, raised);
+    if ((times > 0) && (raised > 0)) {
+        MPIX_CHECK(last_comm == made.comm, "%s: not the message's communicator",
+                   name);
+        MPIX_CHECK(pthread_equal(last_thread, pthread_self()),
+                   "%s: raised in another thread", name);
+    }
+}
+
+/* A message that is too long: 'times' 1 if its communicator's handler counts, 0
+ * if it returns. */
+static void fail_once(const char *name, learn_t learn, int is_array, int times)
+{
+    MPI_Request requests[3] = {
+        MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL
+    };
+    const int words[2] = {1, 2};
+    int in[2], code    = MPI_SUCCESS;
+    MPIX_Queue queue;
+    int rc;
+
+    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, 0, 6, made.comm, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&in[1], 1, MPI_INT, 0, 7, made.comm, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPI_Send(words, 1, MPI_INT, 0, 6, made.comm);
+    MPI_Send(words, 2, MPI_INT, 0, 7, made.comm);
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+
+    raised = 0;
+    rc     = learn(requests, &code);
+    mpix_test_code(rc, is_array ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE,
+                   MPIX_HERE, name);
+    MPIX_IS(MPI_ERR_TRUNCATE, code);
+    check_failed(name, code, times);
+    MPIX_CHECK(requests[1] == MPI_REQUEST_NULL, "%s: a request", name);
+
+    raised = 0;
+    code   = MPIX_Enqueue_start(queue);
+    MPIX_IS(MPI_ERR_OTHER, code);
+    check_failed("MPIX_Enqueue_start", code, times);
+    raised = 0;
+    code   = MPIX_Queue_wait(queue);
+    MPIX_IS(MPI_ERR_OTHER, code);
+    check_failed("MPIX_Queue_wait", code, times);
+    raised = 0;
+    MPIX_OK(MPIX_Free_queue(queue));
+    MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_CHECK(raised == 0, "%s: raised %d times", name, raised);
+}
+
+/* Every way to learn of it, with a handler of the message's communicator, and
+ * with none where that of MPI_COMM_WORLD would end the job. */
+static void test_failed(void)
+{
+    static const struct {
+        const char *name;
+        learn_t    learn;
+        int        is_array;
+    } ways[] = {
+        {"MPI_Wait", learn_wait, 0},
+        {"MPI_Test", learn_test, 0},
+        {"MPI_Request_get_status", learn_get_status, 0},
+        {"MPI_Waitany", learn_waitany, 0},
+        {"MPI_Testany", learn_testany, 0},
+        {"MPI_Waitall", learn_waitall, 1},
+        {"MPI_Testall", learn_testall, 1},
+        {"MPI_Waitsome", learn_waitsome, 1},
+        {"MPI_Testsome", learn_testsome, 1}
+    };
+    unsigned i;
+
+#ifdef MPICH_VERSION /* Raises on MPI_COMM_WORLD, in the thread */
+    return;
+#endif
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    for (i = 0; i < sizeof(ways) / sizeof(*ways); ++i) {
+        MPI_Comm_set_errhandler(made.comm, errhandler);
+        fail_once(ways[i].name, ways[i].learn, ways[i].is_array, 1);
+        MPI_Comm_set_errhandler(made.comm, MPI_ERRORS_RETURN);
+        fail_once(ways[i].name, ways[i].learn, ways[i].is_array, 0);
+    }
+    MPI_Comm_set_errhandler(made.comm, errhandler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
@@ -405,9 +623,9 @@ int main(int argc, char **argv)
         {"memory", test_memory},
         {"start", test_start},
         {"full", test_full},
+        {"failed", test_failed},
         {NULL, NULL}
     };
-    MPI_Errhandler errhandler;
 
     mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
     MPI_Comm_create_errhandler(handler, &errhandler);

@@ -13,10 +13,12 @@
 #include "mpix_global.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"
+#include "mpix_wait.h"
 
 #include <ucs/sys/compiler_def.h>
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +36,58 @@ typedef struct mpix_msg_args {
 } mpix_msg_args_t;
 
 
+static void mpix_msg_destroy(mpix_msg_t *msg)
+{
+    if (msg->buffer != NULL) {
+        ucs_gstream_memory_put(msg->stage, msg->buffer->length);
+        mpix_buffer_put(msg->buffer);
+    }
+    if (msg->comm != NULL) {
+        mpix_comm_drop(msg->comm);
+    }
+    free(msg->text);
+    free(msg);
+}
+
+static void mpix_msg_put(mpix_msg_t *msg)
+{
+    if (__atomic_sub_fetch(&msg->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        mpix_msg_destroy(msg);
+    }
+}
+
+/* What a text says of a message, behind a noun: "of MPIX_Enqueue_recv, a
+ * receive from rank 0, tag 7, failed". */
+static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
+                         size_t max)
+{
+    char rank[16] = "any rank";
+    char tag[16]  = "any tag";
+
+    if (msg->rank != MPI_ANY_SOURCE) {
+        snprintf(rank, sizeof(rank), "rank %d", msg->rank);
+    }
+    if (msg->tag != MPI_ANY_TAG) {
+        snprintf(tag, sizeof(tag), "tag %d", msg->tag);
+    }
+    snprintf(buffer, max, "of %s, a %s %s, %s, %s",
+             msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
+             msg->is_recv ? "receive from" : "send to", rank, tag, what);
+}
+
+/* The same of one that has failed. */
+static const char *mpix_msg_why(const mpix_msg_t *msg)
+{
+    return (msg->text != NULL) ? msg->text :
+                                 "has failed, and there was no memory for a "
+                                 "text";
+}
+
 static void mpix_batch_free(mpix_batch_t *batch)
 {
+    if (batch->failed != NULL) {
+        mpix_msg_put(batch->failed);
+    }
     ucs_gstream_word_put(batch->passed);
     ucs_gstream_word_put(batch->done);
     free(batch);
@@ -56,7 +108,6 @@ mpix_batch_t *mpix_batch_create(void)
         return NULL;
     }
     batch->refs = 1;
-    batch->code = MPI_SUCCESS;
     ucs_list_head_init(&batch->enqueued);
     return batch;
 }
@@ -92,9 +143,17 @@ void mpix_batch_cancel(mpix_batch_t *batch)
     batch->count = 0;
 }
 
-int mpix_batch_code(const mpix_batch_t *batch)
+int mpix_batch_check(const char *func, const mpix_batch_t *batch,
+                     MPI_Comm *comm_p)
 {
-    return __atomic_load_n(&batch->code, __ATOMIC_RELAXED);
+    const mpix_msg_t *msg = __atomic_load_n(&batch->failed, __ATOMIC_ACQUIRE);
+
+    if (msg == NULL) {
+        return MPI_SUCCESS;
+    }
+
+    *comm_p = mpix_comm_handle(msg->comm);
+    return mpix_fail(func, MPI_ERR_OTHER, "a message %s", mpix_msg_why(msg));
 }
 
 void mpix_batch_release(mpix_batch_t *batch)
@@ -104,22 +163,6 @@ void mpix_batch_release(mpix_batch_t *batch)
     __atomic_add_fetch(batch->done, 1, __ATOMIC_RELEASE);
     ucs_gstream_wake(batch->done);
     mpix_batch_put(batch);
-}
-
-static void mpix_msg_destroy(mpix_msg_t *msg)
-{
-    if (msg->buffer != NULL) {
-        ucs_gstream_memory_put(msg->stage, msg->buffer->length);
-        mpix_buffer_put(msg->buffer);
-    }
-    free(msg);
-}
-
-static void mpix_msg_put(mpix_msg_t *msg)
-{
-    if (__atomic_sub_fetch(&msg->refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        mpix_msg_destroy(msg);
-    }
 }
 
 int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
@@ -148,20 +191,43 @@ int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
                              ucs_status_string(result));
 }
 
+/* Keeps why a message has failed, for the calls that will ask. A code below 0
+ * is none of MPI's: OpenMPI's PMPI_Start() gives such. */
+static void mpix_msg_fail(mpix_msg_t *msg, int code)
+{
+    char cause[MPI_MAX_ERROR_STRING] = "unknown error";
+    char what[MPI_MAX_ERROR_STRING + 16], text[MPI_MAX_ERROR_STRING];
+    mpix_msg_t *expected             = NULL;
+    int length;
+
+    msg->code = MPI_ERR_OTHER;
+    if (code > 0) {
+        PMPI_Error_class(code, &msg->code);
+        PMPI_Error_string(code, cause, &length);
+    }
+    snprintf(what, sizeof(what), "failed: %s", cause);
+    mpix_msg_str(msg, what, text, sizeof(text));
+    msg->text = strdup(text);
+
+    __atomic_add_fetch(&msg->refs, 1, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(&msg->batch->failed, &expected, msg, 0,
+                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+        mpix_msg_put(msg);
+    }
+}
+
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
     MPI_Request outer   = msg->outer;
-    int expected        = MPI_SUCCESS;
 
-    msg->code   = code;
+    msg->code   = MPI_SUCCESS;
     msg->status = *status;
     if (msg->inner != MPI_REQUEST_NULL) {
         PMPI_Request_free(&msg->inner);
     }
     if (code != MPI_SUCCESS) {
-        __atomic_compare_exchange_n(&batch->code, &expected, code, 0,
-                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        mpix_msg_fail(msg, code);
     }
     /* The application may have the message as soon as MPI knows */
     __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
@@ -177,7 +243,8 @@ static int mpix_msg_is_over(const mpix_msg_t *msg)
     return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
 }
 
-/* The application's request: MPI asks how it ended. */
+/* The application's request: MPI asks how it ended. A call that comes past this
+ * library has MPI raise what has failed. */
 static int mpix_msg_query(void *arg, MPI_Status *status)
 {
     const mpix_msg_t *msg = arg;
@@ -193,7 +260,11 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
     PMPI_Status_set_cancelled(status, is_cancelled);
     status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
     status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
-    return msg->code;
+    if ((msg->code == MPI_SUCCESS) ||
+        mpix_wait_take(msg->outer, msg->comm, msg->code, mpix_msg_why(msg))) {
+        return MPI_SUCCESS;
+    }
+    return mpix_fail("MPI", msg->code, "a request %s", mpix_msg_why(msg));
 }
 
 static int mpix_msg_free(void *arg)
@@ -207,10 +278,18 @@ static int mpix_msg_free(void *arg)
 
 static int mpix_msg_cancel(void *arg, int is_complete)
 {
-    return is_complete ? MPI_SUCCESS :
-                         mpix_fail("MPI_Cancel", MPI_ERR_REQUEST,
-                                   "a request of MPIX_Enqueue_send or "
-                                   "MPIX_Enqueue_recv cannot be cancelled");
+    const mpix_msg_t *msg = arg;
+    char text[256];
+
+    if (is_complete) {
+        return MPI_SUCCESS;
+    }
+
+    mpix_msg_str(msg, "cannot be cancelled", text, sizeof(text));
+    return mpix_wait_take(msg->outer, msg->comm, MPI_ERR_REQUEST, text) ?
+                   MPI_SUCCESS :
+                   mpix_fail("MPI_Cancel", MPI_ERR_REQUEST, "a request %s",
+                             text);
 }
 
 static int mpix_msg_check_rank(const mpix_msg_args_t *args)
@@ -365,9 +444,18 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
     msg->batch   = batch;
     msg->is_recv = args->is_recv;
     msg->is_null = (args->rank == MPI_PROC_NULL);
-    rc           = mpix_msg_set_buffer(msg, args);
-    rc           = (rc == MPI_SUCCESS) ? mpix_msg_make_inner(msg, args) :
-                                         mpix_raise(args->comm, rc);
+    msg->rank    = args->rank;
+    msg->tag     = args->tag;
+    rc           = mpix_comm_get(args->comm, &msg->comm);
+    if (rc != MPI_SUCCESS) {
+        rc = mpix_raise(args->comm, mpix_fail(args->func, rc, "no memory for a "
+                                              "communicator"));
+        goto err_free;
+    }
+
+    rc = mpix_msg_set_buffer(msg, args);
+    rc = (rc == MPI_SUCCESS) ? mpix_msg_make_inner(msg, args) :
+                               mpix_raise(args->comm, rc);
     if (rc != MPI_SUCCESS) {
         goto err_free;
     }
@@ -388,19 +476,22 @@ err_free:
     return rc;
 }
 
-/* Refuses what is no queue, or one whose message has failed. */
-static int mpix_batch_check_queue(const char *func, MPIX_Queue queue)
+/* Refuses what is no queue, or one whose message has failed. The communicator is
+ * that of messages without one, or that of the message. */
+static int mpix_batch_check_queue(const char *func, MPIX_Queue queue,
+                                  MPI_Comm *comm_p)
 {
+    *comm_p = MPI_COMM_NULL;
     if (!mpix_queue_is_valid(queue)) {
         return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
                          (void*)queue);
     }
-    if ((queue->batch != NULL) &&
-        (mpix_batch_code(queue->batch) != MPI_SUCCESS)) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "a message of the queue has failed");
-    }
-    return MPI_SUCCESS;
+
+    *comm_p = (queue->comm == NULL) ? MPI_COMM_WORLD :
+                                      mpix_comm_handle(queue->comm);
+    return (queue->batch == NULL) ?
+                   MPI_SUCCESS :
+                   mpix_batch_check(func, queue->batch, comm_p);
 }
 
 static int mpix_batch_get(const char *func, struct mpix_queue *queue)
@@ -449,32 +540,10 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
     return MPI_SUCCESS;
 }
 
-/* The communicator of messages without one; MPI_COMM_NULL if it was freed. */
-static MPI_Comm mpix_batch_comm(const struct mpix_queue *queue)
-{
-    MPI_Comm comm = MPI_COMM_WORLD;
-
-    if (queue->comm != NULL) {
-        mpix_lock();
-        comm = queue->comm->handle;
-        mpix_unlock();
-    }
-    return comm;
-}
-
-/* The way out of a call that names no communicator. */
-static int mpix_batch_raise(MPIX_Queue queue, int rc)
-{
-    if (rc == MPI_SUCCESS) {
-        return rc;
-    }
-    return mpix_raise(mpix_queue_is_valid(queue) ? mpix_batch_comm(queue) :
-                                                   MPI_COMM_NULL, rc);
-}
-
 static int mpix_batch_enqueue_comm(const mpix_msg_args_t *args,
                                    MPIX_Queue queue, MPI_Request *request)
 {
+    MPI_Comm comm;
     int rc;
 
     if (args->comm == MPI_COMM_NULL) {
@@ -487,7 +556,7 @@ static int mpix_batch_enqueue_comm(const mpix_msg_args_t *args,
                                                 "the request is NULL"));
     }
 
-    rc = mpix_batch_check_queue(args->func, queue);
+    rc = mpix_batch_check_queue(args->func, queue, &comm);
     if (rc != MPI_SUCCESS) {
         return mpix_raise(args->comm, rc);
     }
@@ -497,13 +566,12 @@ static int mpix_batch_enqueue_comm(const mpix_msg_args_t *args,
 static int mpix_batch_enqueue_queue(mpix_msg_args_t *args, MPIX_Queue queue,
                                     MPI_Request *request)
 {
-    int rc = mpix_batch_check_queue(args->func, queue);
+    int rc = mpix_batch_check_queue(args->func, queue, &args->comm);
 
     if (rc != MPI_SUCCESS) {
-        return mpix_batch_raise(queue, rc);
+        return mpix_raise(args->comm, rc);
     }
 
-    args->comm = mpix_batch_comm(queue);
     if (args->comm == MPI_COMM_NULL) {
         return mpix_raise(MPI_COMM_NULL,
                           mpix_fail(args->func, MPI_ERR_COMM,
@@ -616,12 +684,14 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
 int MPIX_Enqueue_start_batch(MPIX_Queue queue)
 {
     static const char func[] = "MPIX_Enqueue_start";
-    int rc                   = mpix_batch_check_queue(func, queue);
+    MPI_Comm comm;
+    int rc;
 
+    rc = mpix_batch_check_queue(func, queue, &comm);
     if (rc == MPI_SUCCESS) {
         rc = mpix_batch_start(func, queue);
     }
-    return mpix_batch_raise(queue, rc);
+    return mpix_raise(comm, rc);
 }
 
 static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
@@ -641,10 +711,12 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
 int MPIX_Enqueue_wait_batch(MPIX_Queue queue)
 {
     static const char func[] = "MPIX_Enqueue_wait";
-    int rc                   = mpix_batch_check_queue(func, queue);
+    MPI_Comm comm;
+    int rc;
 
+    rc = mpix_batch_check_queue(func, queue, &comm);
     if (rc == MPI_SUCCESS) {
         rc = mpix_batch_wait(func, queue);
     }
-    return mpix_batch_raise(queue, rc);
+    return mpix_raise(comm, rc);
 }

@@ -16,6 +16,7 @@
 #define MPIX_BATCH_H_
 
 #include "mpix_buffer.h"
+#include "mpix_comm.h"
 
 #include <mpi.h>
 
@@ -39,7 +40,8 @@ typedef struct mpix_batch {
                                    stored by it */
     volatile uint64_t *done;    /* Of these, those that are over: the stream
                                    waits for it; atomic */
-    int               code;     /* With which the first one failed; atomic */
+    struct mpix_msg   *failed;  /* The first one that has, a reference; or NULL;
+                                   atomic */
 } mpix_batch_t;
 
 
@@ -48,19 +50,25 @@ typedef struct mpix_batch {
  * freed after that but in MPICH 4.0, which frees at once what the application
  * frees. */
 typedef struct mpix_msg {
-    unsigned        refs;    /* The outer request's, and one until the message
-                                is over; atomic */
+    unsigned        refs;    /* The outer request's, one until the message is
+                                over, and the batch's if it has failed;
+                                atomic */
     ucs_list_link_t list;
     mpix_batch_t    *batch;
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
     int             is_null; /* To or from MPI_PROC_NULL */
+    int             rank;    /* As the application gave it */
+    int             tag;     /* The same */
+    mpix_comm_t     *comm;   /* A reference */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */
     void            *stage;  /* That memory */
     MPI_Status      status;  /* Once it is over */
-    int             code;    /* The same */
+    int             code;    /* The same: a class */
+    char            *text;   /* What has failed; NULL if nothing has, or there
+                                was no memory */
     int             is_over; /* Stored last, with release order */
 } mpix_msg_t;
 
@@ -85,9 +93,11 @@ void mpix_batch_cancel(mpix_batch_t *batch);
 /* Return a reference. */
 void mpix_batch_put(mpix_batch_t *batch);
 
-/* The code with which the first message of a queue has failed; MPI_SUCCESS if
- * none has. */
-int mpix_batch_code(const mpix_batch_t *batch);
+/* Refuse a call for a queue of which a message has failed: the error names the
+ * message, and the communicator is that whose handler is for it. MPI_SUCCESS if
+ * none has; else a code that is not raised. Takes the lock. */
+int mpix_batch_check(const char *func, const mpix_batch_t *batch,
+                     MPI_Comm *comm_p);
 
 /* Messages that the thread has begun. Any thread. */
 uint64_t mpix_batch_begun(void);
@@ -100,8 +110,8 @@ void mpix_batch_release(mpix_batch_t *batch);
  * none, or the code of the failure. */
 int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
 
-/* A message is over: tell the stream and the application. It may be gone on
- * return. */
+/* A message is over, with a code of MPI: tell the stream and the application. It
+ * may be gone on return. */
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
 
 

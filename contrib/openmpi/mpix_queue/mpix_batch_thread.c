@@ -34,9 +34,14 @@
 #define MPIX_BATCH_SLEEP_MAX 1000000l
 
 
-/* What the thread has begun, in arrays of the same order. Its own. */
+/* What the thread has begun, in arrays of the same order. Its own.
+ *
+ * OpenMPI raises an error of MPI_Testsome through the communicator of the first
+ * request of the array whose last use has failed, even if it is inactive now.
+ * The array's first one is such, on a communicator of this library that returns
+ * errors: what fails here is raised by the application's own call. */
 typedef struct mpix_active {
-    MPI_Request *inners;
+    MPI_Request *inners;   /* One more: the first one */
     mpix_msg_t  **messages;
     int         *indices;  /* For MPI_Testsome */
     MPI_Status  *statuses; /* The same */
@@ -53,9 +58,11 @@ static struct {
     int             is_stopping;
     pthread_t       thread;
     ucs_list_link_t begun; /* mpix_start_t, oldest first */
+    MPI_Comm        comm;  /* Of failed requests; made before the thread */
     uint64_t        count; /* Messages that were begun; atomic */
 } mpix_thread = {
     .lock  = PTHREAD_MUTEX_INITIALIZER,
+    .comm  = MPI_COMM_NULL,
     .begun = UCS_LIST_INITIALIZER(&mpix_thread.begun, &mpix_thread.begun)
 };
 
@@ -84,7 +91,7 @@ static int mpix_active_reserve(mpix_active_t *active)
         return 1;
     }
     if (!mpix_active_grow((void**)&active->inners,
-                          max * sizeof(*active->inners)) ||
+                          (max + 1) * sizeof(*active->inners)) ||
         !mpix_active_grow((void**)&active->messages,
                           max * sizeof(*active->messages)) ||
         !mpix_active_grow((void**)&active->indices,
@@ -93,8 +100,52 @@ static int mpix_active_reserve(mpix_active_t *active)
                           max * sizeof(*active->statuses))) {
         return 0;
     }
+    if (active->max == 0) {
+        active->inners[0] = MPI_REQUEST_NULL;
+    }
     active->max = max;
     return 1;
+}
+
+/* Makes the array's first request, if OpenMPI has freed it: a receive that was
+ * too short. MPICH would raise that one's error on MPI_COMM_WORLD. */
+static void mpix_active_make_first(mpix_active_t *active)
+{
+#ifdef OPEN_MPI
+    static char in[1], out[2];
+    MPI_Request *first = &active->inners[0];
+    int is_done        = 0;
+    MPI_Status status;
+
+    if ((*first != MPI_REQUEST_NULL) ||
+        (PMPI_Recv_init(in, sizeof(in), MPI_BYTE, 0, 0, mpix_thread.comm,
+                        first) != MPI_SUCCESS)) {
+        return;
+    }
+
+    PMPI_Start(first);
+    PMPI_Send(out, sizeof(out), MPI_BYTE, 0, 0, mpix_thread.comm);
+    while (!is_done) {
+        PMPI_Testall(1, first, &is_done, &status);
+    }
+#endif
+}
+
+/* MPI_Testsome of so many of the begun messages, beginning with one. The
+ * indices and codes are those of the messages. Returns an MPI code, which was
+ * raised to nobody. */
+static int mpix_active_testsome(mpix_active_t *active, int *count_p)
+{
+    int rc, i;
+
+    mpix_active_make_first(active);
+    *count_p = 0;
+    rc       = PMPI_Testsome(active->count + 1, active->inners, count_p,
+                             active->indices, active->statuses);
+    for (i = 0; i < *count_p; ++i) {
+        --active->indices[i];
+    }
+    return rc;
 }
 
 /* Ends a message that MPI has not begun, or does not end. */
@@ -128,9 +179,8 @@ static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
         return;
     }
 
-    active->inners[active->count]   = msg->inner;
     active->messages[active->count] = msg;
-    ++active->count;
+    active->inners[++active->count] = msg->inner;
     __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
 }
 
@@ -154,8 +204,7 @@ static void mpix_active_compact(mpix_active_t *active)
     for (i = 0; i < active->count; ++i) {
         if (active->messages[i] != NULL) {
             active->messages[count] = active->messages[i];
-            active->inners[count]   = active->inners[i];
-            ++count;
+            active->inners[++count] = active->inners[i + 1];
         }
     }
     active->count = count;
@@ -179,12 +228,10 @@ static int mpix_active_give_up(mpix_active_t *active, int code)
 /* Ends the messages that MPI has completed; returns how many. */
 static int mpix_active_test(mpix_active_t *active)
 {
-    int count = 0;
-    int rc, i, index, code, class;
+    int rc, i, index, code, class, count;
     mpix_msg_t *msg;
 
-    rc    = PMPI_Testsome(active->count, active->inners, &count,
-                          active->indices, active->statuses);
+    rc    = mpix_active_testsome(active, &count);
     class = rc;
     PMPI_Error_class(rc, &class);
     if ((rc != MPI_SUCCESS) && (class != MPI_ERR_IN_STATUS)) {
@@ -201,8 +248,9 @@ static int mpix_active_test(mpix_active_t *active)
             code = mpix_batch_copy(msg, &active->statuses[i]);
         }
         active->messages[index] = NULL;
-        msg->inner              = active->inners[index]; /* OpenMPI frees one
-                                                            that failed */
+        msg->inner              = active->inners[index + 1]; /* OpenMPI frees
+                                                                one that
+                                                                failed */
         mpix_batch_end(msg, code, &active->statuses[i]);
     }
     if (count > 0) {
@@ -223,14 +271,21 @@ static void mpix_active_end(mpix_active_t *active)
                   "not complete at MPI_Finalize", active->count);
     }
 
-    for (i = 0; i < active->count; ++i) {
-        if (active->messages[i]->is_recv) {
-            PMPI_Cancel(&active->inners[i]);
-            PMPI_Wait(&active->inners[i], &status);
+    memset(&status, 0, sizeof(status));
+    for (i = active->count - 1; i >= 0; --i) {
+        if (!active->messages[i]->is_recv) {
+            mpix_batch_end(active->messages[i], MPI_SUCCESS, &status);
+            active->messages[i] = NULL;
         } else {
-            memset(&status, 0, sizeof(status));
+            PMPI_Cancel(&active->inners[i + 1]);
         }
-        mpix_batch_end(active->messages[i], MPI_SUCCESS, &status);
+    }
+    mpix_active_compact(active);
+    while (active->count > 0) {
+        mpix_active_test(active);
+    }
+    if ((active->max > 0) && (active->inners[0] != MPI_REQUEST_NULL)) {
+        PMPI_Request_free(&active->inners[0]);
     }
     free(active->inners);
     free(active->messages);
@@ -313,11 +368,27 @@ static void *mpix_thread_run(void *arg)
     return arg;
 }
 
+/* The communicator of requests that have failed: local. Needs the lock. */
+static int mpix_thread_make_comm(void)
+{
+    if ((mpix_thread.comm == MPI_COMM_NULL) &&
+        (PMPI_Comm_dup(MPI_COMM_SELF, &mpix_thread.comm) != MPI_SUCCESS)) {
+        return ENOMEM;
+    }
+    PMPI_Comm_set_errhandler(mpix_thread.comm, MPI_ERRORS_RETURN);
+    return 0;
+}
+
 /* Needs the lock */
 static int mpix_thread_start(void)
 {
     pthread_condattr_t attr;
     int ret;
+
+    ret = mpix_thread_make_comm();
+    if (ret != 0) {
+        return ret;
+    }
 
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -339,12 +410,11 @@ int mpix_batch_thread_get(const char *func)
     PMPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE) {
         return mpix_fail(func, MPI_ERR_OTHER,
-                         "a thread of the library sends and receives, and MPI "
-                         "was initialised without MPI_THREAD_MULTIPLE: call "
+                         "MPI was initialised without MPI_THREAD_MULTIPLE, "
+                         "which a thread of the library needs: call "
                          "MPI_Init_thread with it, or set "
-                         "OMPI_MPI_THREAD_LEVEL=3 for OpenMPI, or "
-                         "MPIX_QUEUE_THREAD_MULTIPLE=y where the library is "
-                         "loaded before MPI_Init");
+                         "OMPI_MPI_THREAD_LEVEL=3 (OpenMPI) or "
+                         "MPIX_QUEUE_THREAD_MULTIPLE=y");
     }
 
     if (!mpix_global_attach_finalize()) {
@@ -406,6 +476,7 @@ void mpix_batch_thread_stop(void)
 
     if (is_running) {
         pthread_join(mpix_thread.thread, NULL);
+        PMPI_Comm_free(&mpix_thread.comm);
     }
 }
 

@@ -30,6 +30,9 @@ static pthread_mutex_t mpix_comm_find_lock = PTHREAD_MUTEX_INITIALIZER;
 /* Written once, under the lock above. */
 static int mpix_comm_keyval = MPI_KEYVAL_INVALID;
 
+/* Objects without a reference that were dropped without the lock. Atomic. */
+static mpix_comm_t *mpix_comm_dropped;
+
 /* This thread makes a communicator that is no duplicate. */
 static __thread int mpix_comm_is_making
         __attribute__((tls_model("initial-exec")));
@@ -186,9 +189,7 @@ int mpix_comm_get(MPI_Comm handle, mpix_comm_t **comm_p)
     int rc = mpix_comm_find(handle, comm_p);
 
     if (rc == MPI_SUCCESS) {
-        mpix_lock();
-        ++(*comm_p)->refs;
-        mpix_unlock();
+        mpix_comm_ref(*comm_p);
     }
     return rc;
 }
@@ -296,18 +297,65 @@ int mpix_comm_agree(MPI_Comm handle)
     return rc;
 }
 
-void mpix_comm_put(mpix_comm_t *comm)
+static void mpix_comm_destroy(mpix_comm_t *comm)
 {
     mpix_peer_t *peer, *tmp;
-
-    if (--comm->refs > 0) {
-        return;
-    }
 
     ucs_list_for_each_safe(peer, tmp, &comm->peers, list) {
         mpix_peer_destroy(peer);
     }
     free(comm);
+}
+
+/* Needs the lock. */
+static void mpix_comm_reap(void)
+{
+    mpix_comm_t *comm = __atomic_exchange_n(&mpix_comm_dropped, NULL,
+                                            __ATOMIC_ACQUIRE);
+    mpix_comm_t *next;
+
+    for (; comm != NULL; comm = next) {
+        next = comm->next;
+        mpix_comm_destroy(comm);
+    }
+}
+
+void mpix_comm_put(mpix_comm_t *comm)
+{
+    mpix_comm_reap();
+    if (__atomic_sub_fetch(&comm->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        mpix_comm_destroy(comm);
+    }
+}
+
+void mpix_comm_drop(mpix_comm_t *comm)
+{
+    if (__atomic_sub_fetch(&comm->refs, 1, __ATOMIC_ACQ_REL) > 0) {
+        return;
+    }
+
+    comm->next = __atomic_load_n(&mpix_comm_dropped, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&mpix_comm_dropped, &comm->next, comm,
+                                        0, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+void mpix_comm_ref(mpix_comm_t *comm)
+{
+    __atomic_add_fetch(&comm->refs, 1, __ATOMIC_RELAXED);
+}
+
+MPI_Comm mpix_comm_handle(const mpix_comm_t *comm)
+{
+    MPI_Comm handle = MPI_COMM_NULL;
+
+    if (comm != NULL) {
+        mpix_lock();
+        handle = comm->handle;
+        mpix_unlock();
+    }
+    return handle;
 }
 
 int mpix_comm_num_peers(MPI_Comm comm)

@@ -32,7 +32,8 @@ typedef struct mpix_comm {
     int             rank;   /* Own */
     uint64_t        id;
     uint64_t        dups;   /* Duplicates made so far, at all its processes */
-    unsigned        refs;   /* The attribute's and the requests' */
+    unsigned        refs;   /* The attribute's and the requests'; atomic */
+    struct mpix_comm *next; /* In the list of those without */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
     unsigned        colls;  /* Persistent collectives that were made */
 } mpix_comm_t;
@@ -61,6 +62,16 @@ int mpix_comm_foreign_error(const char *func);
 
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);
+
+/* The same without the lock, as in a function that MPI calls. */
+void mpix_comm_drop(mpix_comm_t *comm);
+
+/* One more reference, where there is one. Any thread. */
+void mpix_comm_ref(mpix_comm_t *comm);
+
+/* The handle; MPI_COMM_NULL for NULL, or once the application has freed it.
+ * Takes the lock. */
+MPI_Comm mpix_comm_handle(const mpix_comm_t *comm);
 
 /* How many ranks messages may have: those of the remote group, for an
  * intercommunicator. */

@@ -64,7 +64,7 @@ static int mpix_host_is_active(const mpix_req_t *req)
 static int mpix_host_set_alloc(mpix_host_set_t *set)
 {
     const size_t size = sizeof(*set->active) + sizeof(*set->mpi) +
-                        sizeof(*set->is_given);
+                        sizeof(*set->codes) + sizeof(*set->is_given);
 
     set->active = (void*)set->few;
     if ((set->count * size) > sizeof(set->few)) {
@@ -74,7 +74,8 @@ static int mpix_host_set_alloc(mpix_host_set_t *set)
         }
     }
     set->mpi      = (void*)(set->active + set->count);
-    set->is_given = (void*)(set->mpi + set->count);
+    set->codes    = (void*)(set->mpi + set->count);
+    set->is_given = (void*)(set->codes + set->count);
     return 1;
 }
 
@@ -89,6 +90,8 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
     set->requests   = requests;
     set->num_given  = 0;
     set->num_active = 0;
+    set->failed     = MPI_SUCCESS;
+    set->comm       = NULL;
     if (!mpix_host_set_alloc(set)) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for %d requests",
                          count);
@@ -104,6 +107,7 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
         set->active[i]   = (set->is_given[i] && mpix_host_is_active(req)) ?
                                    req :
                                    NULL;
+        set->codes[i]    = MPI_SUCCESS;
         set->num_given  += set->is_given[i];
         set->num_active += (set->active[i] != NULL);
     }

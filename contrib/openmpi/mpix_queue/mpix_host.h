@@ -17,8 +17,8 @@
 #include "mpix_request.h"
 
 
-/* The requests of a call, if any are given. MPI sees null requests in their
- * place, which it passes over as it does inactive ones: MPICH 4.0 takes a
+/* The requests of a call. MPI sees null requests in place of those that are
+ * given, which it passes over as it does inactive ones: MPICH 4.0 takes a
  * collective for active until its first use. */
 typedef struct mpix_host_set {
     const char  *func;
@@ -26,10 +26,14 @@ typedef struct mpix_host_set {
     MPI_Request *requests;
     MPI_Request *mpi;       /* For MPI, in place of 'requests' */
     char        *is_given;  /* Of each */
+    int         *codes;     /* Of each: with which it has failed */
     mpix_req_t  **active;   /* Each NULL if it is MPI's, or not active */
     int         num_given;
     int         num_active;
-    void        *few[16];   /* The arrays' memory for few requests */
+    int         failed;     /* The first failure, which the call raises */
+    mpix_comm_t *comm;      /* Its communicator; a reference, or NULL */
+    struct mpix_host_set *outer; /* The call that this one is a part of */
+    void        *few[24];   /* The arrays' memory for few requests */
 } mpix_host_set_t;
 
 

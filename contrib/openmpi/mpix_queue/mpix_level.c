@@ -2,9 +2,9 @@
 /*
  * mpix_level.c - the level of threads that MPI is asked for.
  *
- * A thread of the library calls MPI for messages that are used once. Whether the
- * program has such is seen in what it is linked with: the dynamic linker's
- * tables of the program and of its libraries name the functions that they call.
+ * A thread of the library calls MPI for messages that are used once. What the
+ * program is linked with tells whether it has such: the dynamic linker's tables
+ * of the program and of its libraries name the functions that they call.
  */
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE 1 /* dl_iterate_phdr() */

@@ -489,9 +489,11 @@ void mpix_queues_cleanup(void)
     }
 }
 
-/* Names the operation that put a queue into error. */
+/* Names the operation that put a queue into error. The communicator is that of
+ * its request, if there is one. */
 static int mpix_queue_failed(const char *func, ucs_status_t status,
-                             const ucp_st_queue_error_t *error)
+                             const ucp_st_queue_error_t *error,
+                             MPI_Comm *comm_p)
 {
     char str[MPIX_REQ_STR_MAX] = "an operation";
     mpix_req_t *req;
@@ -500,6 +502,7 @@ static int mpix_queue_failed(const char *func, ucs_status_t status,
     req = mpix_request_find_op(error->op);
     if (req != NULL) {
         mpix_request_str(req, str, sizeof(str));
+        *comm_p = req->comm->handle;
     }
     mpix_unlock();
 
@@ -532,12 +535,13 @@ static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
 
 /* Both MPI and the st worker go on while the host waits: the commands that it
  * waits for may need what the peers do after a message of MPI. */
-static int mpix_queue_wait(struct mpix_queue *queue)
+static int mpix_queue_wait(struct mpix_queue *queue, MPI_Comm *comm_p)
 {
     static const char func[]   = "MPIX_Queue_wait";
     ucp_st_queue_error_t error = {.status = UCS_OK};
     double sleep_time          = MPIX_QUEUE_SLEEP_MIN;
     ucs_status_t status;
+    int rc = MPI_SUCCESS;
 
     while ((status = mpix_queue_query(queue, &error)) == UCS_INPROGRESS) {
         mpix_match_progress_mpi();
@@ -558,28 +562,26 @@ static int mpix_queue_wait(struct mpix_queue *queue)
     }
 
     if (status != UCS_OK) {
-        return mpix_queue_failed(func, status, &error);
+        return mpix_queue_failed(func, status, &error, comm_p);
     }
-    if ((queue->batch != NULL) &&
-        (mpix_batch_code(queue->batch) != MPI_SUCCESS)) {
-        return mpix_fail(func, MPI_ERR_OTHER,
-                         "a message of MPIX_Enqueue_send or MPIX_Enqueue_recv "
-                         "has failed: its request says why");
+    if (queue->batch != NULL) {
+        rc = mpix_batch_check(func, queue->batch, comm_p);
     }
-    return mpix_coll_check_queue(func, queue);
+    return (rc == MPI_SUCCESS) ? mpix_coll_check_queue(func, queue) : rc;
 }
 
 int MPIX_Queue_wait(MPIX_Queue queue)
 {
     uint64_t begin = ucs_trace_begin();
+    MPI_Comm comm  = MPI_COMM_NULL;
     int rc         = mpix_queue_is_valid(queue) ?
-                     mpix_queue_wait(queue) :
+                     mpix_queue_wait(queue, &comm) :
                      mpix_fail("MPIX_Queue_wait", MPI_ERR_ARG,
                                "%p is no live queue", (void*)queue);
 
     mpix_queues_reap();
     ucs_trace_end("MPIX_Queue_wait", begin);
-    return mpix_raise(MPI_COMM_NULL, rc);
+    return mpix_raise(comm, rc);
 }
 
 int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)

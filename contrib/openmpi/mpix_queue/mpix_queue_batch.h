@@ -177,7 +177,9 @@ int MPIX_Enqueue_send_queue(const void *buf, int count, MPI_Datatype datatype,
  *                       source, the tag and the length of what came.
  *
  * @return As @ref MPIX_Enqueue_send_comm. A message that is too long is an
- *         error of the request, MPI_ERR_TRUNCATE, and of the queue.
+ *         error of the request, MPI_ERR_TRUNCATE, and of the queue. MPI_Wait
+ *         and the like raise it through the communicator, and so do the calls
+ *         for the queue.
  *
  * Ownership: the request is the caller's.
  * Threads: MPI's rule for the calling thread; one at a time on a queue.

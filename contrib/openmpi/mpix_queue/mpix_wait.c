@@ -8,6 +8,10 @@
  * straight to MPI. Else MPI only tests, and its calls that wait are made of
  * that: a thread or stream of this library, which does what they wait for,
  * needs a processor and MPI's locks.
+ *
+ * Messages that are used once are generalized requests, whose errors MPI raises
+ * through MPI_COMM_WORLD. So MPI is told of success, and the call raises the
+ * error, through the message's communicator.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -18,11 +22,48 @@
 #include "mpix_host.h"
 #include "mpix_match.h"
 #include "mpix_next.h"
+#include "mpix_wait.h"
 
 
-static int mpix_wait_raise(const mpix_host_set_t *set, int rc)
+/* The call that this thread is in; NULL if it is in none. */
+static __thread mpix_host_set_t *mpix_wait_call
+        __attribute__((tls_model("initial-exec")));
+
+
+/* A request has failed: the first one's communicator is told. */
+static void mpix_wait_fail(mpix_host_set_t *set, int index, mpix_comm_t *comm,
+                           int code)
 {
-    return mpix_raise(mpix_request_comm(set->count, set->requests), rc);
+    set->codes[index] = code;
+    if ((set->failed == MPI_SUCCESS) && (code != MPI_SUCCESS)) {
+        set->failed = code;
+        set->comm   = comm;
+        mpix_comm_ref(comm);
+    }
+}
+
+int mpix_wait_take(MPI_Request request, mpix_comm_t *comm, int class,
+                   const char *text)
+{
+    mpix_host_set_t *set = mpix_wait_call;
+    mpix_where_t where   = {.req = NULL};
+    int i;
+
+    if (set == NULL) {
+        return 0;
+    }
+
+    for (i = 0; i < set->count; ++i) {
+        if (set->requests[i] == request) {
+            where.func  = set->func;
+            where.count = set->count;
+            where.index = i;
+            mpix_wait_fail(set, i, comm,
+                           mpix_request_fail(&where, class, "%s", text));
+            return 1;
+        }
+    }
+    return 0;
 }
 
 /* Ends the use of one active request. Returns its code, which is not raised. */
@@ -30,6 +71,7 @@ static int mpix_wait_end(mpix_host_set_t *set, int index, MPI_Status *status)
 {
     int rc = mpix_host_result(set, index, status);
 
+    mpix_wait_fail(set, index, set->active[index]->comm, rc);
     mpix_host_told(set->active[index]);
     return rc;
 }
@@ -43,19 +85,6 @@ static MPI_Status *mpix_wait_status(MPI_Status *statuses, int n)
 static MPI_Status *mpix_wait_one_status(MPI_Status *status)
 {
     return (status == MPI_STATUS_IGNORE) ? NULL : status;
-}
-
-/* What a call that has an array of statuses returns: 'mpi' is what MPI has said
- * of its requests and raised, 'own' the first error of ours. */
-static int mpix_wait_codes(const mpix_host_set_t *set, int mpi, int own)
-{
-    if (own == MPI_SUCCESS) {
-        return mpi;
-    }
-    if (mpi == MPI_SUCCESS) {
-        mpix_wait_raise(set, own);
-    }
-    return MPI_ERR_IN_STATUS;
 }
 
 static int mpix_wait_is_in_status(int rc)
@@ -77,28 +106,39 @@ static void mpix_wait_set_errors(MPI_Status *statuses, int count, int mpi)
     }
 }
 
+/* What a call that has an array of statuses returns: 'mpi' is what MPI has said
+ * of its requests and raised; errors of ours are raised once it has not. */
+static int mpix_wait_codes(mpix_host_set_t *set, int mpi)
+{
+    if (set->failed == MPI_SUCCESS) {
+        return mpi;
+    }
+    if (mpi != MPI_SUCCESS) {
+        set->failed = MPI_SUCCESS;
+    }
+    return MPI_ERR_IN_STATUS;
+}
+
 /* Ends all active requests of an array, where MPI's own are complete. */
 static int mpix_wait_end_all(mpix_host_set_t *set, MPI_Status *statuses,
                              int mpi)
 {
-    int own = MPI_SUCCESS;
     MPI_Status *status;
-    int i, code;
+    int i;
 
     mpix_wait_set_errors(statuses, set->count, mpi);
     for (i = 0; i < set->count; ++i) {
-        if (set->active[i] == NULL) {
+        status = mpix_wait_status(statuses, i);
+        if (set->active[i] != NULL) {
+            mpix_wait_end(set, i, status);
+        } else if (set->codes[i] == MPI_SUCCESS) {
             continue;
         }
-
-        status = mpix_wait_status(statuses, i);
-        code   = mpix_wait_end(set, i, status);
-        own    = (own == MPI_SUCCESS) ? code : own;
         if (status != NULL) {
-            status->MPI_ERROR = code;
+            status->MPI_ERROR = set->codes[i];
         }
     }
-    return mpix_wait_codes(set, mpi, own);
+    return mpix_wait_codes(set, mpi);
 }
 
 /* The first active request whose use is over; -1 if there is none. */
@@ -126,22 +166,49 @@ static int mpix_wait_all_over(const mpix_host_set_t *set)
     return 1;
 }
 
-/* Begins a call. Non-zero if MPI is to be called: no request is given, or on an
- * error, which is raised. */
-static int mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
-                           MPI_Request *requests, int *rc_p)
+/* Begins a call, which must end by mpix_wait_finish(). Returns an MPI code,
+ * which has been raised. Not inline: compilers warn of a caller's variable. */
+static UCS_F_NOINLINE int
+mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
+                MPI_Request *requests)
 {
-    *rc_p = mpix_host_set_init(set, func, count, requests);
-    if (*rc_p != MPI_SUCCESS) {
-        mpix_raise(MPI_COMM_NULL, *rc_p);
-        return 1;
+    int rc = mpix_host_set_init(set, func, count, requests);
+
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(MPI_COMM_NULL, rc);
     }
 
-    if (set->num_given == 0) {
-        mpix_host_set_cleanup(set);
-        return 1;
+    set->outer     = mpix_wait_call;
+    mpix_wait_call = set;
+    return MPI_SUCCESS;
+}
+
+/* Ends a call, which returns 'rc', and raises the first failure of ours. A
+ * handler may never return. */
+static int mpix_wait_finish(mpix_host_set_t *set, int rc)
+{
+    const int failed = set->failed;
+    MPI_Comm comm;
+
+    mpix_wait_call = set->outer;
+    mpix_host_set_cleanup(set);
+    if (set->comm != NULL) {
+        comm = mpix_comm_handle(set->comm);
+        mpix_comm_drop(set->comm);
+        mpix_raise(comm, failed);
     }
-    return 0;
+    return rc;
+}
+
+/* The same for a call that returns the failure itself. */
+static int mpix_wait_finish_one(mpix_host_set_t *set, int mpi)
+{
+    const int failed = set->failed;
+
+    if (mpi != MPI_SUCCESS) {
+        set->failed = MPI_SUCCESS; /* MPI has raised its own */
+    }
+    return mpix_wait_finish(set, (mpi != MPI_SUCCESS) ? mpi : failed);
 }
 
 static int mpix_wait_mpi(MPI_Request *request, MPI_Status *status)
@@ -169,54 +236,24 @@ static int mpix_wait_mpi_all(int count, MPI_Request requests[],
     return rc;
 }
 
-static int mpix_wait_mpi_any(int count, MPI_Request requests[], int *index,
-                             MPI_Status *status)
-{
-    unsigned spins = 0;
-    int rc, flag   = 0;
-
-    while (((rc = MPIX_NEXT(Testany)(count, requests, index, &flag, status)) ==
-            MPI_SUCCESS) && !flag) {
-        mpix_match_backoff(&spins);
-    }
-    return rc;
-}
-
-static int mpix_wait_mpi_some(int incount, MPI_Request requests[],
-                              int *outcount, int indices[],
-                              MPI_Status statuses[])
-{
-    unsigned spins = 0;
-    int rc;
-
-    *outcount = 0;
-    while (((rc = MPIX_NEXT(Testsome)(incount, requests, outcount, indices,
-                                      statuses)) == MPI_SUCCESS) &&
-           (*outcount == 0)) {
-        mpix_match_backoff(&spins);
-    }
-    return rc;
-}
-
 static UCS_F_NOINLINE int
 mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
 {
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Wait", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ? mpix_wait_mpi(request, status) : rc;
+    rc = mpix_wait_begin(&set, "MPI_Wait", 1, request);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     if (set.num_active == 0) {
-        rc = MPIX_NEXT(Wait)(set.mpi, status);
+        rc = mpix_wait_mpi(set.mpi, status);
     } else {
         mpix_host_wait(set.active[0]);
-        rc = mpix_wait_end(&set, 0, mpix_wait_one_status(status));
-        rc = mpix_wait_raise(&set, rc);
+        mpix_wait_end(&set, 0, mpix_wait_one_status(status));
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish_one(&set, rc);
 }
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
@@ -227,32 +264,25 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
     return MPIX_NEXT(Wait)(request, status);
 }
 
-/* MPI_Test, and MPI_Request_get_status, which leaves the request active. */
-static int mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
-                          int is_told)
+/* An active request, for MPI_Test and for MPI_Request_get_status, which leaves
+ * it active. */
+static void mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
+                           int is_told)
 {
-    int rc = MPI_SUCCESS;
+    mpix_req_t *req = set->active[0];
 
-    if (set->num_active == 0) {
-        rc = MPIX_NEXT(Test)(set->mpi, flag, status);
-        mpix_host_set_cleanup(set);
-        return rc;
-    }
-
-    *flag = mpix_host_is_over(set->active[0]);
+    *flag = mpix_host_is_over(req);
     if (!*flag) {
         mpix_host_progress();
-        *flag = mpix_host_is_over(set->active[0]);
+        *flag = mpix_host_is_over(req);
     }
     if (*flag) {
-        rc = mpix_host_result(set, 0, mpix_wait_one_status(status));
+        mpix_wait_fail(set, 0, req->comm,
+                       mpix_host_result(set, 0, mpix_wait_one_status(status)));
         if (is_told) {
-            mpix_host_told(set->active[0]);
+            mpix_host_told(req);
         }
     }
-    rc = mpix_wait_raise(set, rc);
-    mpix_host_set_cleanup(set);
-    return rc;
 }
 
 static UCS_F_NOINLINE int
@@ -261,12 +291,17 @@ mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Test", 1, request, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Test)(request, flag, status) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Test", 1, request);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
-    return mpix_wait_test(&set, flag, status, 1);
+
+    if (set.num_active == 0) {
+        rc = MPIX_NEXT(Test)(set.mpi, flag, status);
+    } else {
+        mpix_wait_test(&set, flag, status, 1);
+    }
+    return mpix_wait_finish_one(&set, rc);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -284,12 +319,17 @@ mpix_wait_slow_request_get_status(MPI_Request request, int *flag,
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Request_get_status)(request, flag, status) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
-    return mpix_wait_test(&set, flag, status, 0);
+
+    if (set.num_active == 0) {
+        rc = MPIX_NEXT(Request_get_status)(set.mpi[0], flag, status);
+    } else {
+        mpix_wait_test(&set, flag, status, 0);
+    }
+    return mpix_wait_finish_one(&set, rc);
 }
 
 int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -306,10 +346,9 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     mpix_host_set_t set;
     int rc, i;
 
-    if (mpix_wait_begin(&set, "MPI_Waitall", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       mpix_wait_mpi_all(count, requests, statuses) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Waitall", count, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     for (i = 0; i < count; ++i) {
@@ -321,8 +360,7 @@ mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     if (mpix_wait_is_in_status(rc)) {
         rc = mpix_wait_end_all(&set, statuses, rc);
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish(&set, rc);
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
@@ -340,10 +378,9 @@ mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Testall", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Testall)(count, requests, flag, statuses) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Testall", count, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     *flag = mpix_wait_all_over(&set);
@@ -355,8 +392,7 @@ mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
     } else {
         mpix_host_progress();
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish(&set, rc);
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int *flag,
@@ -368,8 +404,8 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag,
     return MPIX_NEXT(Testall)(count, requests, flag, statuses);
 }
 
-/* One round of MPI_Waitany or MPI_Testany. Sets '*flag' if there is a result,
- * or if MPI has an error. */
+/* One round of MPI_Waitany or MPI_Testany. Returns MPI's code, and sets '*flag'
+ * if there is a result, or if MPI has an error. */
 static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
                          MPI_Status *status)
 {
@@ -379,9 +415,8 @@ static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
     if (found >= 0) {
         *flag  = 1;
         *index = found;
-        return mpix_wait_raise(set,
-                               mpix_wait_end(set, found,
-                                             mpix_wait_one_status(status)));
+        mpix_wait_end(set, found, mpix_wait_one_status(status));
+        return MPI_SUCCESS;
     }
 
     rc = MPIX_NEXT(Testany)(set->count, set->mpi, index, flag, status);
@@ -400,19 +435,16 @@ mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Testany", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Testany)(count, requests, index, flag,
-                                          status) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Testany", count, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     rc = mpix_wait_any(&set, index, flag, status);
-    if (!*flag) {
+    if (!*flag && (set.num_given > 0)) {
         mpix_host_progress();
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish_one(&set, rc);
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
@@ -432,10 +464,9 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
     mpix_host_set_t set;
     int rc, flag;
 
-    if (mpix_wait_begin(&set, "MPI_Waitany", count, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       mpix_wait_mpi_any(count, requests, index, status) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Waitany", count, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     for (;;) {
@@ -443,11 +474,12 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
         if (flag) {
             break;
         }
-        mpix_host_progress();
+        if (set.num_given > 0) {
+            mpix_host_progress();
+        }
         mpix_match_backoff(&spins);
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish_one(&set, rc);
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int *index,
@@ -463,12 +495,12 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
 static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
                           MPI_Status statuses[])
 {
-    int own = MPI_SUCCESS;
     MPI_Status *status;
-    int rc, i, code;
+    int rc, i;
 
     rc = MPIX_NEXT(Testsome)(set->count, set->mpi, outcount, indices, statuses);
-    if (!mpix_wait_is_in_status(rc) || (set->num_active == 0)) {
+    if (!mpix_wait_is_in_status(rc) ||
+        ((set->num_active == 0) && (set->failed == MPI_SUCCESS))) {
         return rc;
     }
 
@@ -476,20 +508,24 @@ static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
         *outcount = 0; /* Ours are active */
     }
     mpix_wait_set_errors(statuses, *outcount, rc);
+    for (i = 0; (i < *outcount) && (statuses != MPI_STATUSES_IGNORE); ++i) {
+        if (set->codes[indices[i]] != MPI_SUCCESS) {
+            statuses[i].MPI_ERROR = set->codes[indices[i]];
+        }
+    }
     for (i = 0; i < set->count; ++i) {
         if ((set->active[i] == NULL) || !mpix_host_is_over(set->active[i])) {
             continue;
         }
 
         status = mpix_wait_status(statuses, *outcount);
-        code   = mpix_wait_end(set, i, status);
-        own    = (own == MPI_SUCCESS) ? code : own;
+        mpix_wait_end(set, i, status);
         if (status != NULL) {
-            status->MPI_ERROR = code;
+            status->MPI_ERROR = set->codes[i];
         }
         indices[(*outcount)++] = i;
     }
-    return mpix_wait_codes(set, rc, own);
+    return mpix_wait_codes(set, rc);
 }
 
 static UCS_F_NOINLINE int
@@ -499,19 +535,16 @@ mpix_wait_slow_testsome(int incount, MPI_Request requests[], int *outcount,
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Testsome", incount, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       MPIX_NEXT(Testsome)(incount, requests, outcount, indices,
-                                     statuses) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Testsome", incount, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     rc = mpix_wait_some(&set, outcount, indices, statuses);
-    if (*outcount == 0) {
+    if ((*outcount == 0) && (set.num_given > 0)) {
         mpix_host_progress();
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish(&set, rc);
 }
 
 int MPI_Testsome(int incount, MPI_Request requests[], int *outcount,
@@ -532,11 +565,9 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
     mpix_host_set_t set;
     int rc;
 
-    if (mpix_wait_begin(&set, "MPI_Waitsome", incount, requests, &rc)) {
-        return (rc == MPI_SUCCESS) ?
-                       mpix_wait_mpi_some(incount, requests, outcount, indices,
-                                          statuses) :
-                       rc;
+    rc = mpix_wait_begin(&set, "MPI_Waitsome", incount, requests);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     for (;;) {
@@ -544,11 +575,12 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
         if ((rc != MPI_SUCCESS) || (*outcount != 0)) {
             break;
         }
-        mpix_host_progress();
+        if (set.num_given > 0) {
+            mpix_host_progress();
+        }
         mpix_match_backoff(&spins);
     }
-    mpix_host_set_cleanup(&set);
-    return rc;
+    return mpix_wait_finish(&set, rc);
 }
 
 int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
@@ -561,22 +593,37 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
     return MPIX_NEXT(Waitsome)(incount, requests, outcount, indices, statuses);
 }
 
-int MPI_Cancel(MPI_Request *request)
+static UCS_F_NOINLINE int mpix_wait_slow_cancel(MPI_Request *request)
 {
     mpix_where_t where = {"MPI_Cancel", 1};
-    int rc             = MPI_SUCCESS;
+    mpix_host_set_t set;
+    int rc;
 
-    if (ucs_likely(!mpix_request_may_be_given(request))) {
-        return MPIX_NEXT(Cancel)(request);
+    rc = mpix_wait_begin(&set, where.func, 1, request);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
 
     mpix_lock();
     where.req = mpix_request_find(*request);
     if ((where.req != NULL) && (where.req->state != MPIX_REQ_IDLE)) {
-        rc = mpix_request_fail(&where, MPI_ERR_REQUEST,
-                               "cannot be cancelled: it was given to match");
+        mpix_wait_fail(&set, 0, where.req->comm,
+                       mpix_request_fail(&where, MPI_ERR_REQUEST,
+                                         "cannot be cancelled: it was given to "
+                                         "match"));
     }
     mpix_unlock();
-    return (rc == MPI_SUCCESS) ? MPIX_NEXT(Cancel)(request) :
-                                 mpix_raise(mpix_request_comm(1, request), rc);
+    if (set.failed == MPI_SUCCESS) {
+        set.mpi[0] = *request; /* A collective of an MPI that has none, too */
+        rc         = MPIX_NEXT(Cancel)(set.mpi);
+    }
+    return mpix_wait_finish_one(&set, rc);
+}
+
+int MPI_Cancel(MPI_Request *request)
+{
+    if (ucs_unlikely(mpix_request_may_be_given(request))) {
+        return mpix_wait_slow_cancel(request);
+    }
+    return MPIX_NEXT(Cancel)(request);
 }
