@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiles each public header alone, as C11 and as C++, and contrib/charm.
+# Compiles each public header alone, as C11 and as C++ (also in extern "C"), and
+# contrib/charm.
 # usage: contrib/check-headers.sh [BUILD-FOLDER]
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -41,7 +42,7 @@ count=0
 with_mpi=$(found MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*}.h \
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi}.h \
               "$top"/contrib/openmpi/mpix_queue/compat/*.h; do
     [ -f "$header" ] || continue
     case $header in
@@ -51,6 +52,13 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     */api/*) name=${header##*/api/} ;;
     *) name=${header##*/} ;;
     esac
+    # Programs in C++ include headers of C like that
+    if ! printf 'extern "C" {\n#include <%s>\n}\nint st_unused;\n' "$name" |
+         $cxx -x c++ -std=c++11 "${warnings[@]}" "${flags[@]}" -; then
+        echo "$name: does not compile in extern \"C\""
+        status=1
+    fi
+    count=$((count + 1))
     for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
                     "$cxx -x c++ -std=c++20"; do
         # Twice, as the include guard has to work, and with a use of nothing

@@ -476,8 +476,8 @@ err_free:
     return rc;
 }
 
-/* Refuses what is no queue, or one whose message has failed. The communicator is
- * that of messages without one, or that of the message. */
+/* Refuses what is no queue, or one whose message has failed. The communicator
+ * is that of messages without one, or that of the message. */
 static int mpix_batch_check_queue(const char *func, MPIX_Queue queue,
                                   MPI_Comm *comm_p)
 {

@@ -110,8 +110,8 @@ void mpix_batch_release(mpix_batch_t *batch);
  * none, or the code of the failure. */
 int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
 
-/* A message is over, with a code of MPI: tell the stream and the application. It
- * may be gone on return. */
+/* A message is over, with a code of MPI: tell the stream and the application.
+ * It may be gone on return. */
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
 
 

@@ -8,7 +8,7 @@
 #ifndef MPIX_HOST_EVENT_H_
 #define MPIX_HOST_EVENT_H_
 
-#include <mpi.h>
+#include "mpix_mpi.h"
 
 #ifdef __cplusplus
 extern "C" {

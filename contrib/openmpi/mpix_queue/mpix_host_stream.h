@@ -10,7 +10,7 @@
 
 #include "mpix_host_group.h"
 
-#include <mpi.h>
+#include "mpix_mpi.h"
 
 #include <stddef.h>
 

@@ -22,8 +22,7 @@
 #include "mpix_host_event.h"
 #include "mpix_host_group.h"
 #include "mpix_host_stream.h"
-
-#include <mpi.h>
+#include "mpix_mpi.h"
 
 #include <stdint.h>
 #include <stdio.h>

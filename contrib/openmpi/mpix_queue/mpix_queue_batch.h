@@ -244,6 +244,8 @@ int MPIX_Enqueue_wait_batch(MPIX_Queue queue);
 #ifdef __cplusplus
 }
 
+extern "C++" {
+
 static inline int MPIX_Create_queue(void *stream, MPIX_Queue *queue)
 {
     return MPIX_Create_queue_stream(stream, queue);
@@ -306,6 +308,8 @@ static inline int MPIX_Enqueue_wait(MPIX_Queue queue)
 static inline int MPIX_Enqueue_wait(MPIX_Queue queue, MPI_Request *request)
 {
     return MPIX_Enqueue_wait_req(queue, request);
+}
+
 }
 
 #else

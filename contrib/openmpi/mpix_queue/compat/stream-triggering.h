@@ -11,7 +11,7 @@
 #ifndef MPIX_COMPAT_STREAM_TRIGGERING_H_
 #define MPIX_COMPAT_STREAM_TRIGGERING_H_
 
-#include <mpi.h>
+#include <mpix_mpi.h>
 
 #include <stdint.h>
 
