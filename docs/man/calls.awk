@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Makes a manual page of each call of a header, from its comment: a page in
-# scdoc's language for a function, a reference for a name that stands for one by
-# the number of its arguments.
+# scdoc's language for a function, and for a name that stands for one by the
+# number of its arguments.
 #
 #     awk -v dir=DIR -f calls.awk HEADER...
 
@@ -62,8 +62,9 @@ function page(name, prototype,    file, i, header)
     file   = dir "/" name ".3.scd"
     header = FILENAME
     sub(/.*\//, "", header)
+    what[name] = summary(text[1])
     print name "(3)\n\n# NAME\n" > file
-    print name " - " prose(summary(text[1])) > file
+    print name " - " prose(what[name]) > file
     print "\n# SYNOPSIS\n\n*#include <" include(name, header) ">*\n" > file
     print "*" literal(prototype) "*" > file
     print "\n# DESCRIPTION\n" > file
@@ -82,6 +83,28 @@ function page(name, prototype,    file, i, header)
     if (threads != "")
         print "# THREADS\n\n" prose(sentence(threads)) "\n" > file
     print "# SEE ALSO\n\n" pages(name) header > file
+    close(file)
+}
+
+# The page of a name that stands for several calls.
+function forms_page(name,    file, i, target)
+{
+    file = dir "/" name ".3.scd"
+    print name "(3)\n\n# NAME\n" > file
+    print name " - " prose(what[form_target[name, 1]]) > file
+    print "\n# SYNOPSIS\n\n*#include <mpix_queue.h>*\n" > file
+    for (i = 1; i <= forms[name]; ++i)
+        print "*" literal(form_text[name, i]) "*\n" > file
+    print "# DESCRIPTION\n" > file
+    print "The number of arguments tells which call it is, in C by a macro, in " \
+          "C++ by overloads. Each has a page of its own.\n" > file
+    for (i = 1; i <= forms[name]; ++i) {
+        target = form_target[name, i]
+        print "*" literal(form_text[name, i]) "*\n\t" \
+              prose(sentence(what[target])) "; see *" target "*(3)\n" > file
+    }
+    print "# SEE ALSO\n\n*mpix_queue*(3), *mpix_host*(3), mpix_queue_batch.h" \
+          > file
     close(file)
 }
 
@@ -179,18 +202,31 @@ has_comment {
     next
 }
 
-# In C++ an overload, in C a macro
+# In C++ an overload, in C a macro: a form of a name that has several
 /^static inline int MPIX_/ {
     alias = $4
     sub(/\(.*/, "", alias)
+    form = $0
+    sub(/^static inline /, "", form)
+    in_form = !/\)$/
+    next
+}
+in_form {
+    sub(/^ +/, "")
+    form    = form " " $0
+    in_form = !/\)$/
+    next
 }
 alias != "" && /return MPIX_/ {
     target = $2
     sub(/\(.*/, "", target)
-    if (!(alias in seen)) {
-        seen[alias] = 1
-        print ".so man3/" target ".3" > (dir "/" alias ".3")
-        close(dir "/" alias ".3")
-    }
+    i = ++forms[alias]
+    form_text[alias, i]   = form ";"
+    form_target[alias, i] = target
     alias = ""
+}
+
+END {
+    for (alias in forms)
+        forms_page(alias)
 }

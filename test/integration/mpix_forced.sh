@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # A binding that is asked for and cannot be had is refused, and the message says
-# why. So does that of an error that ends the job.
+# why. So does that of an error that ends the job; and beside a text there is no
+# line of UCX.
 # usage: mpix_forced.sh
 # Needs builddir and ST_RUN in the environment, as run.sh sets them.
 set -uo pipefail
@@ -39,6 +40,19 @@ fatal()
     }
 }
 
+# Refusals, which name requests.
+quiet()
+{
+    local out
+    out=$("$ST_RUN" mpirun -n 1 "${builddir:?}/test/integration/mpix_once" \
+          refused 2>&1) || exit 1
+    ! grep "UCX  ERROR.* operation 0x" <<<"$out" || {
+        echo "mpix_forced.sh: a line of UCX beside a text" >&2
+        exit 1
+    }
+}
+
 fatal
+quiet
 refused ucx "MPI does not run over pml/ucx" OMPI_MCA_pml=ob1
 refused other "MPIX_QUEUE_BINDING is none of ucx, mpi and auto"

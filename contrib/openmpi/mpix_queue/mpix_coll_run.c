@@ -236,7 +236,8 @@ static int mpix_coll_check_call(const mpix_coll_call_t *call, mpix_req_t *req)
 {
     if (req->state != MPIX_REQ_MATCHED) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
-                         "a request of %s is not matched", req->coll->func);
+                         "a request of %s is not matched (MPIX_Matchall "
+                         "first)", req->coll->func);
     }
     if (req->is_marked) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,

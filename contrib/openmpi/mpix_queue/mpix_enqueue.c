@@ -87,7 +87,9 @@ static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
             return MPIX_COLL_FOUND;
         }
         if (req->state != MPIX_REQ_MATCHED) {
-            return mpix_request_fail(&where, MPI_ERR_REQUEST, "is not matched");
+            return mpix_request_fail(&where, MPI_ERR_REQUEST,
+                                     "is not matched "
+                                     "(MPIX_Matchall first)");
         }
         set->ops[set->num_ops++] = req->op;
     }

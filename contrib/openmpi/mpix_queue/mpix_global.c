@@ -160,7 +160,10 @@ void mpix_global_set_pml_worker(ucp_worker_h worker)
 static int mpix_global_init_worker(const char *func,
                                    ucp_st_worker_h *st_worker_p)
 {
-    const ucp_st_worker_params_t params = {.field_mask = 0};
+    const ucp_st_worker_params_t params = {
+        .field_mask = UCP_ST_WORKER_PARAM_FIELD_FLAGS,
+        .flags      = UCP_ST_WORKER_FLAG_QUIET /* Errors here name requests */
+    };
     ucp_st_worker_h st_worker;
     ucs_status_t status;
 

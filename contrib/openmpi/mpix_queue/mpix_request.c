@@ -129,8 +129,10 @@ void mpix_request_empty_status(MPI_Status *status, int code)
 
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
-    const int is_send = (req->kind == MPIX_REQ_SEND);
-    char bytes[64]    = "";
+    const int is_send              = (req->kind == MPIX_REQ_SEND);
+    char name[MPI_MAX_OBJECT_NAME] = "predefined";
+    char bytes[64]                 = "";
+    int length;
     char rank[16]     = "any";
     char tag[16]      = "any";
 
@@ -144,8 +146,11 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
     }
 
     if (req->buffer != NULL) {
+        if (req->type == NULL) {
+            PMPI_Type_get_name(req->datatype, name, &length);
+        }
         snprintf(bytes, sizeof(bytes), " of %zu bytes (%s)",
-                 req->buffer->length, req->type);
+                 req->buffer->length, (req->type == NULL) ? name : req->type);
     }
     if (req->rank != MPI_ANY_SOURCE) {
         snprintf(rank, sizeof(rank), "%d", req->rank);
@@ -292,6 +297,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     req->rank        = args->rank;
     req->tag         = args->tag;
     req->type        = mpix_typemap_kind(args->datatype);
+    req->datatype    = args->datatype;
     req->is_in_place = (args->buffer == MPI_IN_PLACE);
     req->coll        = args->coll;
 

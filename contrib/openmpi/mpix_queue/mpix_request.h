@@ -55,7 +55,8 @@ typedef struct mpix_req {
     const char       *maker;     /* MPI function that made it */
     mpix_req_kind_t  kind;
     ucp_st_mode_t    mode;
-    const char       *type;      /* Kind of its datatype */
+    const char       *type;      /* Kind of its datatype; or NULL: */
+    MPI_Datatype     datatype;   /* one of MPI's own, which lives as long */
     mpix_buffer_t    *buffer;    /* NULL if the datatype is not known */
     int              is_in_place; /* The buffer is MPI_IN_PLACE */
     int              rank;       /* Destination or source */

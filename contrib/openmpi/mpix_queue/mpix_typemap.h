@@ -67,7 +67,8 @@ void mpix_typemap_pack(const mpix_typemap_t *map, const void *buffer,
 void mpix_typemap_unpack(const mpix_typemap_t *map, void *buffer,
                          const void *packed, size_t length);
 
-/* What a message calls a datatype: "vector", "struct"; "predefined". */
+/* What a message calls a datatype: "vector", "struct"; NULL for one of MPI's
+ * own, which has a name and is never freed. */
 const char *mpix_typemap_kind(MPI_Datatype datatype);
 
 #endif

@@ -84,7 +84,8 @@ const char *mpix_typemap_kind(MPI_Datatype datatype)
     case MPI_COMBINER_SUBARRAY:       return "subarray";
     case MPI_COMBINER_DARRAY:         return "darray";
     case MPI_COMBINER_RESIZED:        return "resized";
-    default:                          return "predefined";
+    default:
+        return mpix_typemap_is_predefined(env.combiner) ? NULL : "derived";
     }
 }
 

@@ -21,7 +21,15 @@ enum ucp_st_worker_params_field {
     UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER   = 1u << 0,
     UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
     UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2,
-    UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES = 1u << 3
+    UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES = 1u << 3,
+    UCP_ST_WORKER_PARAM_FIELD_FLAGS        = 1u << 4
+};
+
+/** Flags of @ref ucp_st_worker_params_t. */
+enum ucp_st_worker_flags {
+    /** The caller tells why a start or a wait is refused, as an interface does
+     *  that has words of its own: the library says it at log level debug. */
+    UCP_ST_WORKER_FLAG_QUIET = 1u << 0
 };
 
 
@@ -45,6 +53,8 @@ typedef struct ucp_st_worker_params {
      *  of the host while it has none. A start on a stream of another kind works
      *  as well, but a thread of the host may move its data. */
     uint64_t     stream_types;
+    /** Mask of @ref ucp_st_worker_flags; none if not set. */
+    uint64_t     flags;
 } ucp_st_worker_params_t;
 
 /** Active message id of control messages unless another is given. */

@@ -73,7 +73,8 @@ ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
             return UCS_ERR_INVALID_PARAM;
         }
         if (op->marked) {
-            ucs_error("operation %p is there twice", op);
+            ucs_log(op->worker->refuse_level, "operation %p is there twice",
+                    op);
             return UCS_ERR_INVALID_PARAM;
         }
         status = check(queue, op);

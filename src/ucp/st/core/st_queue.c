@@ -366,22 +366,24 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
         return op->status;
     }
     if (op->state != UCP_ST_OP_MATCHED) {
-        ucs_error("start of operation %p, which is not matched", op);
+        ucp_st_refuse(queue, "start of operation %p, which is not matched", op);
         return UCS_ERR_NOT_CONNECTED;
     }
     if (op->started >= op->max_uses) {
-        ucs_error("start of operation %p, whose peer has freed its half", op);
+        ucp_st_refuse(queue,
+                      "start of operation %p, whose peer has freed its half",
+                      op);
         return UCS_ERR_CANCELED;
     }
     if ((op->started > op->waited) && !ucp_st_op_is_left(op)) {
-        ucs_error("start of operation %p, which was started and not waited for",
-                  op);
+        ucp_st_refuse(queue, "start of operation %p, which was started and not "
+                      "waited for", op);
         return UCS_ERR_BUSY;
     }
     if ((op->queue != NULL) && (op->queue != queue) &&
         (op->queue->seen < op->last_seq)) {
-        ucs_error("start of operation %p, whose last wait the host has not "
-                  "seen pass on another queue", op);
+        ucp_st_refuse(queue, "start of operation %p, whose last wait the host "
+                      "has not seen pass on another queue", op);
         return UCS_ERR_BUSY;
     }
     return ucp_st_stage_check(queue, op);
@@ -391,12 +393,12 @@ static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
                                       const ucp_st_op_t *op)
 {
     if (op->started == op->waited) {
-        ucs_error("wait for operation %p, which is not started", op);
+        ucp_st_refuse(queue, "wait for operation %p, which is not started", op);
         return UCS_ERR_NO_MESSAGE;
     }
     if (op->queue != queue) {
-        ucs_error("wait for operation %p on another queue than its start's",
-                  op);
+        ucp_st_refuse(queue, "wait for operation %p on another queue than its "
+                      "start's", op);
         return UCS_ERR_INVALID_PARAM;
     }
     return UCS_OK;

@@ -166,6 +166,10 @@ ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue);
 /** Both, for a caller that has nothing to count before, and holds no lock. */
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
 
+/** Say why a start or a wait is refused, at the level that the user chose. */
+#define ucp_st_refuse(_queue, ...) \
+    ucs_log((_queue)->worker->refuse_level, __VA_ARGS__)
+
 /** After one of these two: the stream has the batch, or may have a part. */
 static inline int ucp_st_queue_has_batch(ucp_st_queue_h queue,
                                          ucs_status_t status)

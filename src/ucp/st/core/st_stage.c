@@ -78,10 +78,10 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
         ucp_st_stage_is_func(queue) || (type == memory.type)) {
         return UCS_OK;
     }
-    ucs_error("start of operation %p: its buffer lies in memory of %s, which "
-              "streams of %s do not copy", op,
-              ucs_gstream_type_name(op->memory.type),
-              ucs_gstream_type_name(type));
+    ucp_st_refuse(queue, "start of operation %p: its buffer lies in memory of "
+                  "%s, which streams of %s do not copy", op,
+                  ucs_gstream_type_name(op->memory.type),
+                  ucs_gstream_type_name(type));
     return UCS_ERR_UNSUPPORTED;
 }
 

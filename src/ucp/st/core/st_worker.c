@@ -122,6 +122,10 @@ ucp_st_worker_set_types(ucp_st_worker_h worker,
         return UCS_ERR_INVALID_PARAM;
     }
     worker->stream_types = types;
+    worker->refuse_level = (UCP_ST_WORKER_PARAM(params, flags, FLAGS, 0) &
+                            UCP_ST_WORKER_FLAG_QUIET) ?
+                                   UCS_LOG_LEVEL_DEBUG :
+                                   UCS_LOG_LEVEL_ERROR;
     ucs_for_each_bit(type, types) {
         status = ucs_gstream_query_type((ucs_gstream_type_t)type, &attr);
         if (status != UCS_OK) {

@@ -43,6 +43,8 @@ struct ucp_st_worker {
     unsigned          num_lanes;
     int               is_ordered; /* ... by the user; read-only */
     uint64_t          stream_types; /* given by the user, or 0; read-only */
+    ucs_log_level_t   refuse_level; /* of what a start or wait is refused for;
+                                       read-only */
     ucs_log_level_t   lane_log_level; /* while lanes are opened, as is */
     ucp_st_lanes_attr_t *lanes_attr; /* to be filled in, or NULL */
 
