@@ -27,7 +27,8 @@ taken=0
 # Integration tests that make their streams as ST_TEST_STREAM says
 # shellcheck disable=SC2034 # used by the scripts
 stream_tests=(mpix_match.4 mpix_match.mpi mpix_types.2 mpix_batch.2
-              mpix_batch.4 mpix_halo.4 mpix_coll.3 mpix_coll_use.2 mpix_host.2
+              mpix_batch.4 mpix_keep.2 mpix_halo.4 mpix_coll.3
+              mpix_coll_use.2 mpix_host.2
               mpix_refuse.2 mpix_once.own mpix_lock.2 mpix_comms.ucx
               mpix_comms.mpi mpix_spawn.ucx mpix_spawn.mpi mpix_leave.3
               mpix_finalize.before mpix_finalize.pending mpix_finalize.chain

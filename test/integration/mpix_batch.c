@@ -8,15 +8,12 @@
 #include "mpix_test.h"
 #include "st_any.h"
 
-#include <dirent.h>
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TAG   30
 #define COUNT 500
 #define MANY  200
-#define LEAK_MAX 30000 /* Bytes: less than 4 for each queue */
 #define LARGE 300000 /* Words: beyond MPI's eager limit */
 
 
@@ -553,177 +550,6 @@ static void test_truncation(void)
     send_to_plain(RECV_PLAIN, COUNT);
 }
 
-/* A queue goes with messages that are not started, and with some that are. */
-static void test_free(void)
-{
-    MPI_Request requests[2];
-    int is_cancelled, value = -1;
-    MPI_Status statuses[2];
-    MPIX_Queue queue;
-
-    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
-    MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG, queue,
-                              &requests[0]));
-    MPIX_OK(MPIX_Enqueue_start(queue));
-    MPIX_OK(MPIX_Enqueue_send(&value, 1, MPI_INT, mpix_test.right, TAG, queue,
-                              &requests[1]));
-    MPIX_OK(MPIX_Queue_wait(queue));
-    MPIX_OK(MPIX_Free_queue(queue));
-
-    MPI_Send(&mpix_test.rank, 1, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD);
-    MPIX_OK(MPI_Waitall(2, requests, statuses));
-    MPI_Test_cancelled(&statuses[1], &is_cancelled);
-    MPIX_CHECK((value == mpix_test.left) && is_cancelled, "%d %d", value,
-               is_cancelled);
-}
-
-/* A program of HPE's form: the queue goes as soon as the requests are complete,
- * and then the stream, before the stream has come to the wait, or to the
- * start. */
-static void test_free_early(void)
-{
-    static int gates[2]; /* Streams look at them later */
-    int i, value;
-    MPI_Request requests[2];
-    MPIX_Queue queue;
-    void *stream;
-
-    for (i = 0; i < 2; ++i) {
-        value = -1;
-        MPIX_OK(mpix_test_stream(&stream));
-        MPIX_OK(MPIX_Create_queue(stream, &queue));
-        MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
-        if (i == 0) {
-            MPIX_OK(MPIX_Host_stream_launch(stream, mpix_test_hold,
-                                            &gates[i]));
-        }
-        MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG,
-                                  queue, &requests[0]));
-        MPIX_OK(MPIX_Enqueue_send(&mpix_test.rank, 1, MPI_INT, mpix_test.right,
-                                  TAG, queue, &requests[1]));
-        MPIX_OK(MPIX_Enqueue_start(queue));
-        if (i == 1) {
-            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-            MPIX_OK(MPIX_Host_stream_launch(stream, mpix_test_hold,
-                                            &gates[i]));
-        }
-        MPIX_OK(MPIX_Enqueue_wait(queue));
-        MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
-        MPIX_OK(MPIX_Free_queue(queue));
-        MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_start(queue));
-        MPIX_OK(MPIX_Host_stream_free(&stream));
-        __atomic_store_n(&gates[i], 1, __ATOMIC_RELEASE);
-        MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-        MPIX_CHECK(value == mpix_test.left, "%d", value);
-    }
-}
-
-/* Uses of matched requests that are under way go on, too, and the requests are
- * used on another queue then. */
-static void test_free_matched(void)
-{
-    mpix_test_msg_t send, recv;
-    MPI_Request requests[2];
-    MPIX_Queue queue;
-    int go = 0;
-
-    mpix_test_send_init(&send, COUNT, mpix_test.right, TAG, 1);
-    mpix_test_recv_init(&recv, COUNT, mpix_test.left, TAG, 1);
-    mpix_test_match(&send, 1, &recv, 1);
-    requests[0] = send.request;
-    requests[1] = recv.request;
-
-    MPIX_OK(MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream, &queue));
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, &send));
-    MPIX_OK(MPIX_Enqueue_startall(queue, 2, requests));
-    MPIX_OK(MPIX_Enqueue_waitall(queue, 2, requests));
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify, &recv));
-    MPIX_OK(MPIX_Queue_free(&queue));
-    MPIX_CHECK(queue == MPIX_QUEUE_NULL, "the queue is still there");
-    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
-    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
-
-    mpix_test_run(&send, 1, &recv, 1);
-    mpix_test_msg_free(&send);
-    mpix_test_msg_free(&recv);
-}
-
-/* Entries of a folder of /proc/self. */
-static int count_entries(const char *path)
-{
-    DIR *dir  = opendir(path);
-    int count = 0;
-
-    while (readdir(dir) != NULL) {
-        ++count;
-    }
-    closedir(dir);
-    return count;
-}
-
-/* What a process has that could leak. */
-typedef struct resources {
-    int    files;
-    int    threads;
-    size_t bytes;
-} resources_t;
-
-static resources_t get_resources(void)
-{
-    resources_t now = {
-        .files   = count_entries("/proc/self/fd"),
-        .threads = count_entries("/proc/self/task"),
-        .bytes   = mallinfo2().uordblks
-    };
-
-    return now;
-}
-
-/* 10,000 queues come and go, of either kind. Those of the first round are what
- * the library keeps. */
-static void test_many_queues(void)
-{
-    resources_t first = {0}, last;
-    MPIX_Queue queues[MANY];
-    MPI_Request requests[2];
-    int i, round, value;
-
-    for (round = 0; round < 50; ++round) {
-        for (i = 0; i < MANY; ++i) {
-            if ((i % 2) == 0) {
-                MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queues[i]));
-            } else {
-                MPIX_OK(MPIX_Queue_init(mpix_test.queue_type, mpix_test.stream,
-                                        &queues[i]));
-            }
-        }
-        MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG,
-                                  queues[round], &requests[0]));
-        MPIX_OK(MPIX_Enqueue_send(&round, 1, MPI_INT, mpix_test.right, TAG,
-                                  queues[round], &requests[1]));
-        MPIX_OK(MPIX_Enqueue_start(queues[round]));
-        MPIX_OK(MPIX_Enqueue_wait(queues[round]));
-        MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-        MPIX_CHECK(value == round, "%d instead of %d", value, round);
-        for (i = 0; i < MANY; ++i) { /* One may be under way */
-            MPIX_OK(MPIX_Free_queue(queues[i]));
-        }
-        MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
-        if (round == 0) {
-            first = get_resources();
-        }
-    }
-
-    last = get_resources();
-    MPIX_CHECK((last.files == first.files) && (last.threads == first.threads) &&
-               (last.bytes <= first.bytes + LEAK_MAX),
-               "%d files, %d threads, %zu bytes became %d, %d, %zu",
-               first.files, first.threads, first.bytes, last.files,
-               last.threads, last.bytes);
-}
-
 /* Matched requests on the same queue, between messages that are used once. */
 static void test_both_families(void)
 {
@@ -775,10 +601,6 @@ int main(int argc, char **argv)
         {"communicators", test_communicators},
         {"refuse", test_refuse},
         {"truncation", test_truncation},
-        {"free", test_free},
-        {"free_early", test_free_early},
-        {"free_matched", test_free_matched},
-        {"many_queues", test_many_queues},
         {"both_families", test_both_families},
         {NULL, NULL}
     };

@@ -13,12 +13,10 @@
 #include "mpix_global.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"
-#include "mpix_wait.h"
 
 #include <ucs/sys/compiler_def.h>
 
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,55 +34,9 @@ typedef struct mpix_msg_args {
 } mpix_msg_args_t;
 
 
-static void mpix_msg_destroy(mpix_msg_t *msg)
-{
-    if (msg->buffer != NULL) {
-        ucs_gstream_memory_put(msg->stage, msg->buffer->length);
-        mpix_buffer_put(msg->buffer);
-    }
-    if (msg->comm != NULL) {
-        mpix_comm_drop(msg->comm);
-    }
-    free(msg->text);
-    free(msg);
-}
-
-static void mpix_msg_put(mpix_msg_t *msg)
-{
-    if (__atomic_sub_fetch(&msg->refs, 1, __ATOMIC_ACQ_REL) == 0) {
-        mpix_msg_destroy(msg);
-    }
-}
-
-/* What a text says of a message, behind a noun: "of MPIX_Enqueue_recv, a
- * receive from rank 0, tag 7, failed". */
-static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
-                         size_t max)
-{
-    char rank[16] = "any rank";
-    char tag[16]  = "any tag";
-
-    if (msg->rank != MPI_ANY_SOURCE) {
-        snprintf(rank, sizeof(rank), "rank %d", msg->rank);
-    }
-    if (msg->tag != MPI_ANY_TAG) {
-        snprintf(tag, sizeof(tag), "tag %d", msg->tag);
-    }
-    snprintf(buffer, max, "of %s, a %s %s, %s, %s",
-             msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
-             msg->is_recv ? "receive from" : "send to", rank, tag, what);
-}
-
-/* The same of one that has failed. */
-static const char *mpix_msg_why(const mpix_msg_t *msg)
-{
-    return (msg->text != NULL) ? msg->text :
-                                 "has failed, and there was no memory for a "
-                                 "text";
-}
-
 static void mpix_batch_free(mpix_batch_t *batch)
 {
+    mpix_batch_forget(batch);
     if (batch->failed != NULL) {
         mpix_msg_put(batch->failed);
     }
@@ -109,6 +61,7 @@ mpix_batch_t *mpix_batch_create(void)
     }
     batch->refs = 1;
     ucs_list_head_init(&batch->enqueued);
+    ucs_list_head_init(&batch->over);
     return batch;
 }
 
@@ -163,133 +116,6 @@ void mpix_batch_release(mpix_batch_t *batch)
     __atomic_add_fetch(batch->done, 1, __ATOMIC_RELEASE);
     ucs_gstream_wake(batch->done);
     mpix_batch_put(batch);
-}
-
-int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
-{
-    MPI_Count length = 0;
-    ucs_status_t result;
-
-    if (msg->buffer == NULL) {
-        return MPI_SUCCESS;
-    }
-
-    if (msg->is_recv) {
-        PMPI_Get_elements_x(status, MPI_BYTE, &length);
-    } else {
-        length = (MPI_Count)msg->buffer->length;
-    }
-    result = mpix_buffer_copy(msg->buffer, msg->stage, (size_t)length,
-                              !msg->is_recv);
-    return (result == UCS_OK) ?
-                   MPI_SUCCESS :
-                   mpix_fail(msg->is_recv ? "MPIX_Enqueue_recv" :
-                                            "MPIX_Enqueue_send",
-                             MPI_ERR_OTHER, "the copy %s memory of %s failed: "
-                             "%s", msg->is_recv ? "to" : "from",
-                             ucs_gstream_type_name(msg->buffer->memory),
-                             ucs_status_string(result));
-}
-
-/* Keeps why a message has failed, for the calls that will ask. A code below 0
- * is none of MPI's: OpenMPI's PMPI_Start() gives such. */
-static void mpix_msg_fail(mpix_msg_t *msg, int code)
-{
-    char cause[MPI_MAX_ERROR_STRING] = "unknown error";
-    char what[MPI_MAX_ERROR_STRING + 16], text[MPI_MAX_ERROR_STRING];
-    mpix_msg_t *expected             = NULL;
-    int length;
-
-    msg->code = MPI_ERR_OTHER;
-    if (code > 0) {
-        PMPI_Error_class(code, &msg->code);
-        PMPI_Error_string(code, cause, &length);
-    }
-    snprintf(what, sizeof(what), "failed: %s", cause);
-    mpix_msg_str(msg, what, text, sizeof(text));
-    msg->text = strdup(text);
-
-    __atomic_add_fetch(&msg->refs, 1, __ATOMIC_RELAXED);
-    if (!__atomic_compare_exchange_n(&msg->batch->failed, &expected, msg, 0,
-                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
-        mpix_msg_put(msg);
-    }
-}
-
-void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
-{
-    mpix_batch_t *batch = msg->batch;
-    MPI_Request outer   = msg->outer;
-
-    msg->code   = MPI_SUCCESS;
-    msg->status = *status;
-    if (msg->inner != MPI_REQUEST_NULL) {
-        PMPI_Request_free(&msg->inner);
-    }
-    if (code != MPI_SUCCESS) {
-        mpix_msg_fail(msg, code);
-    }
-    /* The application may have the message as soon as MPI knows */
-    __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
-    mpix_batch_release(batch);
-    PMPI_Grequest_complete(outer);
-    mpix_msg_put(msg);
-}
-
-/* Always true where MPI asks. The acquire pairs with the release of
- * mpix_batch_end(), whatever MPI does in between. */
-static int mpix_msg_is_over(const mpix_msg_t *msg)
-{
-    return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
-}
-
-/* The application's request: MPI asks how it ended. A call that comes past this
- * library has MPI raise what has failed. */
-static int mpix_msg_query(void *arg, MPI_Status *status)
-{
-    const mpix_msg_t *msg = arg;
-    MPI_Count length      = 0;
-    int is_cancelled      = 0;
-
-    (void)mpix_msg_is_over(msg);
-    PMPI_Test_cancelled(&msg->status, &is_cancelled);
-    if (msg->is_recv && !is_cancelled) {
-        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
-    }
-    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
-    PMPI_Status_set_cancelled(status, is_cancelled);
-    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
-    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
-    if ((msg->code == MPI_SUCCESS) ||
-        mpix_wait_take(msg->outer, msg->comm, msg->code, mpix_msg_why(msg))) {
-        return MPI_SUCCESS;
-    }
-    return mpix_fail("MPI", msg->code, "a request %s", mpix_msg_why(msg));
-}
-
-static int mpix_msg_free(void *arg)
-{
-    mpix_msg_t *msg = arg;
-
-    mpix_request_count(msg->outer, -1);
-    mpix_msg_put(msg);
-    return MPI_SUCCESS;
-}
-
-static int mpix_msg_cancel(void *arg, int is_complete)
-{
-    const mpix_msg_t *msg = arg;
-    char text[256];
-
-    if (is_complete) {
-        return MPI_SUCCESS;
-    }
-
-    mpix_msg_str(msg, "cannot be cancelled", text, sizeof(text));
-    return mpix_wait_take(msg->outer, msg->comm, MPI_ERR_REQUEST, text) ?
-                   MPI_SUCCESS :
-                   mpix_fail("MPI_Cancel", MPI_ERR_REQUEST, "a request %s",
-                             text);
 }
 
 static int mpix_msg_check_rank(const mpix_msg_args_t *args)
@@ -460,8 +286,7 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
         goto err_free;
     }
 
-    rc = PMPI_Grequest_start(mpix_msg_query, mpix_msg_free, mpix_msg_cancel,
-                             msg, &msg->outer);
+    rc = mpix_msg_make_outer(msg);
     if (rc != MPI_SUCCESS) {
         goto err_free_inner;
     }
@@ -535,6 +360,8 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
     __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
     ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
     ++queue->batch->count;
+    msg->number     = queue->batch->started + queue->batch->count;
+    msg->is_counted = 1;
     mpix_request_count(msg->outer, 1);
     *request = msg->outer;
     return MPI_SUCCESS;
@@ -662,6 +489,7 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
     if (start == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
+    start->waited = batch->waited;
 
     /* Once the command is enqueued, the thread may have the messages */
     ucs_list_head_init(&start->messages);
@@ -698,6 +526,7 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch   = queue->batch;
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+    int rc;
 
     if ((batch == NULL) || (batch->started == 0)) {
         return MPI_SUCCESS;
@@ -705,7 +534,11 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
 
     cmd.u.word.address = batch->done;
     cmd.u.word.value   = batch->started;
-    return mpix_batch_command(func, queue, &cmd);
+    rc                 = mpix_batch_command(func, queue, &cmd);
+    if (rc == MPI_SUCCESS) {
+        batch->waited = batch->started;
+    }
+    return rc;
 }
 
 int MPIX_Enqueue_wait_batch(MPIX_Queue queue)

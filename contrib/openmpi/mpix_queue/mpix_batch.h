@@ -10,7 +10,9 @@
  *     DONE <--------------------------------------------------+
  *
  * A message is a persistent request of MPI, which the thread starts, and a
- * generalized request, which the application has.
+ * generalized request, which the application has. It may have dropped that one:
+ * once a wait of the queue has passed behind the message, the request is one of
+ * those of which the library keeps the last MPIX_QUEUE_MAX_DROPPED.
  */
 #ifndef MPIX_BATCH_H_
 #define MPIX_BATCH_H_
@@ -32,9 +34,14 @@ typedef struct mpix_batch {
     unsigned          refs;     /* The queue's, and its messages' that are not
                                    over; atomic */
     ucs_list_link_t   enqueued; /* mpix_msg_t; of the thread that calls for the
-                                   queue, as are the next three */
+                                   queue, as are the next four */
     uint64_t          count;    /* Messages in there */
     uint64_t          started;  /* Messages whose starts were enqueued */
+    uint64_t          waited;   /* Of these, those whose waits were, too */
+    ucs_list_link_t   over;     /* mpix_msg_t that the application has not
+                                   completed; protected by their own lock */
+    uint64_t          settled;  /* Messages that were waited for, when the list
+                                   was last looked through; the same lock */
     uint64_t          commands; /* Starts and waits that were enqueued */
     volatile uint64_t *passed;  /* Of these, those that the stream has run;
                                    stored by it */
@@ -53,8 +60,13 @@ typedef struct mpix_msg {
     unsigned        refs;    /* The outer request's, one until the message is
                                 over, and the batch's if it has failed;
                                 atomic */
-    ucs_list_link_t list;
-    mpix_batch_t    *batch;
+    ucs_list_link_t list;    /* The batch's, a start's; then the next one's */
+    int             is_listed; /* In the batch's list of those that are over, or
+                                  in that of all that were waited for; protected
+                                  by the lock of these lists */
+    int             is_counted; /* mpix_request_count(); the same lock */
+    uint64_t        number;  /* In the queue, from 1 */
+    mpix_batch_t    *batch;  /* Until it is over */
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
@@ -77,6 +89,8 @@ typedef struct mpix_msg {
 typedef struct mpix_start {
     ucs_list_link_t list;     /* In the thread's */
     ucs_list_link_t messages; /* mpix_msg_t, in the order of the calls */
+    uint64_t        waited;   /* The batch's, whose waits have passed when this
+                                 one is begun */
 } mpix_start_t;
 
 
@@ -104,6 +118,31 @@ uint64_t mpix_batch_begun(void);
 
 /* A message is over: let the stream pass, and drop the message's reference. */
 void mpix_batch_release(mpix_batch_t *batch);
+
+/* Waits have passed behind so many messages of a queue: their requests may have
+ * been dropped. */
+void mpix_batch_settle(mpix_batch_t *batch, uint64_t waited);
+
+/* Free the oldest requests that may have been dropped, but for so many. MPI
+ * calls back. */
+void mpix_batch_trim(unsigned max);
+
+/* The batch goes: its messages that are over stay until the application
+ * completes them. */
+void mpix_batch_forget(mpix_batch_t *batch);
+
+/* Make the request that the application has. Returns an MPI code, which was
+ * raised. */
+int mpix_msg_make_outer(mpix_msg_t *msg);
+
+/* Free a message whose requests were not made. */
+void mpix_msg_destroy(mpix_msg_t *msg);
+
+/* Return a reference. */
+void mpix_msg_put(mpix_msg_t *msg);
+
+/* Why one has failed, as words behind a noun. */
+const char *mpix_msg_why(const mpix_msg_t *msg);
 
 /* Copy what a message in a device sends, or has received with this status,
  * between the device and the memory that MPI has. MPI_SUCCESS, also if it is in

@@ -14,6 +14,7 @@
 #include "mpix_error.h"
 #include "mpix_fork.h"
 #include "mpix_global.h"
+#include "mpix_queue.h"
 
 #include <ucs_thread.h>
 
@@ -189,6 +190,11 @@ static void mpix_active_begin_all(mpix_active_t *active, mpix_start_t *start)
 {
     mpix_msg_t *msg;
 
+    /* The stream has passed these waits; the messages hold the batch */
+    msg = ucs_list_head(&start->messages, mpix_msg_t, list);
+    mpix_batch_settle(msg->batch, start->waited);
+    mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
+
     while (!ucs_list_is_empty(&start->messages)) {
         msg = ucs_list_extract_head(&start->messages, mpix_msg_t, list);
         mpix_active_begin(active, msg);
@@ -284,6 +290,7 @@ static void mpix_active_end(mpix_active_t *active)
     while (active->count > 0) {
         mpix_active_test(active);
     }
+    mpix_batch_trim(0);
     if ((active->max > 0) && (active->inners[0] != MPI_REQUEST_NULL)) {
         PMPI_Request_free(&active->inners[0]);
     }

@@ -228,6 +228,7 @@ static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
     mpix_coll_leave_queue(queue);
     ucs_list_del(&queue->list);
     if (queue->batch != NULL) {
+        mpix_batch_settle(queue->batch, queue->batch->waited);
         mpix_batch_put(queue->batch);
     }
     if (queue->comm != NULL) {

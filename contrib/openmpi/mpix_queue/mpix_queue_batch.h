@@ -24,7 +24,11 @@
  * copies them, and MPI sees memory of the host.
  *
  * The requests are generalized requests of MPI. The application waits for each
- * or frees it, as for those of MPI_Isend. They cannot be cancelled.
+ * or frees it, as for those of MPI_Isend, or it drops it, if the stream waits
+ * for the message: of the requests of a process behind whose messages a wait of
+ * their queues has passed, and which it has not completed, the library keeps
+ * the last MPIX_QUEUE_MAX_DROPPED, and frees older ones. They cannot be
+ * cancelled.
  *
  * The texts that HPE published have some calls with and without a communicator,
  * and the matched requests of this library have a start and a wait of the same
@@ -50,6 +54,10 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/** Requests that are kept though the program may have dropped them. */
+#define MPIX_QUEUE_MAX_DROPPED 16384
+
 
 /**
  * Create a queue on a stream, whose kind is found out. Local. Messages that are
@@ -121,7 +129,10 @@ int MPIX_Free_queue(MPIX_Queue queue);
  * @param [in]  queue    The queue.
  * @param [out] request  An active request, on success only. MPI's calls that
  *                       wait, test and free work on it. To wait before the
- *                       start was enqueued is to wait forever.
+ *                       start was enqueued is to wait forever. Valid until one
+ *                       of these has completed or freed it, or until
+ *                       MPIX_QUEUE_MAX_DROPPED later ones have been waited for
+ *                       by @ref MPIX_Enqueue_wait_batch and not completed.
  *
  * @return MPI_SUCCESS; MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_RANK, MPI_ERR_TAG,
  *         MPI_ERR_COMM for the arguments of that name; MPI_ERR_TYPE also for
