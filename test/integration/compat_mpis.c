@@ -325,6 +325,14 @@ static void run_printed(void)
     catch_stderr();
     MPIS_Alloc_mem(8, info, &place);
     CHECK(release_stderr("MPIS_Alloc_mem: memory of kind \"rocm:"));
+    MPI_Info_set(info, "mpi_memory_alloc_kinds", "rocm:device:coarse");
+    catch_stderr();
+    if (MPIS_Alloc_mem(8, info, &place) == MPIS_SUCCESS) {
+        MPIS_Free_mem(place);
+        release_stderr(""); /* There is such a device */
+    } else {
+        CHECK(release_stderr("no memory of kind \"rocm:device:coarse\": "));
+    }
     MPI_Info_free(&info);
 }
 

@@ -6,6 +6,11 @@
  * receives of the same in memory of the host.
  */
 #include "mpix_gpu.h"
+#include "st_any.h"
+
+#include "compat/stream-triggering.h"
+
+#include <ucs_gstream_memory.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -478,6 +483,58 @@ static void test_halo(void)
 }
 
 
+/* Memory of the runtime, as programs of MPI Advance's library ask for it. */
+static int *alloc_mpis(void)
+{
+    ucs_gstream_memory_attr_t attr = {.type = UCS_GSTREAM_TYPE_HOST};
+    void *place                    = NULL;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_memory_alloc_kinds",
+                 (st_any_type() == UCS_GSTREAM_TYPE_HIP) ?
+                         "rocm:device:coarse" : "cuda:device");
+    MPIX_OK(MPIS_Alloc_mem(sizeof(int), info, &place));
+    MPI_Info_free(&info);
+    ucs_gstream_memory_query(place, &attr);
+    MPIX_CHECK(attr.type == st_any_type(), "%p is memory of type %d", place,
+               (int)attr.type);
+    return place;
+}
+
+/* Their queues on a stream of the runtime's own, by its place, of each type. */
+static void test_mpis(void)
+{
+    static const MPIS_Queue_type types[] = {GPU_MEM_OPS, CXI, THREAD};
+    void *native = ucs_gstream_native(mpix_test.stream);
+    int *in      = alloc_mpis();
+    int *out     = alloc_mpis();
+    MPIS_Request requests[2];
+    MPIS_Queue queue;
+    int i, value;
+
+    for (i = 0; i < 3; ++i) {
+        value = 100 * i + mpix_test.rank;
+        mpix_gpu_copy(&mpix_gpu, out, &value, sizeof(value));
+        MPIX_OK(MPIS_Queue_init(&queue, types[i], &native));
+        MPIS_Recv_init(in, 1, MPI_INT, mpix_test.left, i, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &requests[0]);
+        MPIS_Send_init(out, 1, MPI_INT, mpix_test.right, i, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &requests[1]);
+        MPIX_OK(MPIS_Matchall(2, requests, MPI_STATUSES_IGNORE));
+        MPIX_OK(MPIS_Enqueue_startall(queue, 2, requests));
+        MPIX_OK(MPIS_Enqueue_waitall(queue));
+        MPIX_OK(MPIS_Queue_wait(queue));
+        mpix_gpu_copy(&mpix_gpu, &value, in, sizeof(value));
+        MPIX_CHECK(value == (100 * i + mpix_test.left), "%d", value);
+        MPIS_Request_freeall(2, requests);
+        MPIX_OK(MPIS_Queue_free(&queue));
+    }
+    MPIX_OK(MPIS_Free_mem(in));
+    MPIX_OK(MPIS_Free_mem(out));
+}
+
+
 static const mpix_test_case_t cases[] = {
     {"contiguous", test_contiguous},
     {"large", test_large},
@@ -487,6 +544,7 @@ static const mpix_test_case_t cases[] = {
     {"absolute", test_absolute},
     {"halo", test_halo},
     {"foreign", test_foreign},
+    {"mpis", test_mpis},
     {NULL, NULL}
 };
 

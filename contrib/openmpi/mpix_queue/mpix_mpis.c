@@ -102,16 +102,16 @@ static int mpix_mpis_queue_stream(MPIS_Queue_type type, void *place,
     static const char func[] = "MPIS_Queue_init";
     const char *name         = mpix_mpis_type_name(type);
     void *stream             = (place == NULL) ? NULL : *(void**)place;
+    ucs_gstream_type_t kind;
 
     if (name == NULL) {
         mpix_print_error(func, "unknown type %d of queue", (int)type);
         return MPIS_UNSUPPORTED_BEHAVIOR;
-    } else if (!ucs_gstream_is_valid(stream) &&
-               ((type != THREAD) || (stream != NULL))) {
+    } else if (((type != THREAD) || (stream != NULL)) &&
+               (ucs_gstream_detect(stream, &kind) != UCS_OK)) {
         mpix_print_error(func,
                          "a queue of type %s on %p, which is no stream of "
-                         "MPIX_Host_stream_create: streams of GPUs are not "
-                         "supported yet", name, stream);
+                         "MPIX_Host_stream_create, HIP or CUDA", name, stream);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     }
 
@@ -119,12 +119,14 @@ static int mpix_mpis_queue_stream(MPIS_Queue_type type, void *place,
     return MPIS_SUCCESS;
 }
 
-/* Makes the queue behind a handle, and its own stream if 'stream' is NULL. */
-static int mpix_mpis_queue_open(mpix_mpis_queue_t *queue, void *stream)
+/* Makes the queue behind a handle, and its own stream if 'stream' is NULL and
+ * the type is THREAD. Other types find out what the stream is. */
+static int mpix_mpis_queue_open(mpix_mpis_queue_t *queue,
+                                MPIS_Queue_type type, void *stream)
 {
     int rc;
 
-    if (stream == NULL) {
+    if ((stream == NULL) && (type == THREAD)) {
         rc = MPIX_Host_stream_create(&queue->stream);
         if (rc != MPI_SUCCESS) {
             return rc;
@@ -132,7 +134,7 @@ static int mpix_mpis_queue_open(mpix_mpis_queue_t *queue, void *stream)
         stream = queue->stream;
     }
 
-    rc = MPIX_Queue_init(MPIX_QUEUE_HOST, stream, &queue->queue);
+    rc = MPIX_Queue_init(MPIX_QUEUE_GPU_MEM_OPS, stream, &queue->queue);
     if ((rc != MPI_SUCCESS) && (queue->stream != NULL)) {
         MPIX_Host_stream_free(&queue->stream);
     }
@@ -165,7 +167,7 @@ int MPIS_Queue_init(MPIS_Queue *queue, MPIS_Queue_type type, void *stream)
                           mpix_fail(func, MPI_ERR_NO_MEM, "no memory"));
     }
 
-    rc = mpix_mpis_queue_open(object, host);
+    rc = mpix_mpis_queue_open(object, type, host);
     if (rc != MPI_SUCCESS) {
         mpix_handle_destroy(handle);
         free(object);
@@ -636,40 +638,4 @@ int MPIS_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
                    mpix_mpis_request_create("MPIS_Allreduce_init", &made,
                                             MPIX_MPIS_UNMATCHED, request) :
                    rc;
-}
-
-/* Memory */
-
-/* Whether there is memory of these kinds; prints that there is not. */
-static int mpix_mpis_check_kind(MPI_Info info)
-{
-    char kind[MPI_MAX_INFO_VAL] = "";
-    int flag;
-
-    if (info == MPI_INFO_NULL) {
-        return MPIS_SUCCESS;
-    }
-
-    PMPI_Info_get(info, "mpi_memory_alloc_kinds", sizeof(kind) - 1, kind,
-                  &flag);
-    if (!flag || !strcmp(kind, "system") || !strcmp(kind, "mpi")) {
-        return MPIS_SUCCESS;
-    }
-    mpix_print_error("MPIS_Alloc_mem",
-                     "memory of kind \"%s\" is not supported, only \"system\"",
-                     kind);
-    return MPIS_UNSUPPORTED_BEHAVIOR;
-}
-
-int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void **baseptr)
-{
-    int rc = mpix_mpis_check_kind(info);
-
-    return (rc == MPIS_SUCCESS) ? MPI_Alloc_mem(size, MPI_INFO_NULL, baseptr) :
-                                  rc;
-}
-
-int MPIS_Free_mem(void *base)
-{
-    return MPI_Free_mem(base);
 }

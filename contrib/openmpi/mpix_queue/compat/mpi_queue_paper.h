@@ -3,6 +3,11 @@
  * mpi_queue_paper.h - the names of "CPU-free two-sided MPI" (Bridges and
  * others, 2026), which proposes the calls for MPI itself: MPI_ in front of what
  * has MPIX_ in mpix_queue.h, with the same arguments.
+ *
+ * The paper's figures 2 and 3 are simplified, and are not built as printed:
+ * MPI_Queue_init(type, stream, &queue) takes its arguments in this order, and
+ * the stream itself; MPI_Matchall(count, requests, statuses) and
+ * MPI_Enqueue_waitall(queue, count, requests) take the requests.
  */
 #ifndef MPIX_COMPAT_MPI_QUEUE_PAPER_H_
 #define MPIX_COMPAT_MPI_QUEUE_PAPER_H_

@@ -60,13 +60,15 @@ void MPIS_Hello_world(void);
  *
  * @param [out] queue  Filled on success only.
  * @param [in]  type   How it is driven. The lane of each message decides here;
- *                     each type works with a host stream.
- * @param [in]  stream Place of a handle of @ref MPIX_Host_stream_create. For
- *                     THREAD it may be NULL, or the handle may: the queue has
- *                     a host stream of its own then.
+ *                     each type works with each kind of stream.
+ * @param [in]  stream Place of a hipStream_t, a cudaStream_t or a handle of
+ *                     @ref MPIX_Host_stream_create. For THREAD it may be NULL,
+ *                     or the handle may: the queue has a host stream of its own
+ *                     then. Else NULL is the default stream of the runtime that
+ *                     the program has loaded.
  *
- * @return MPIS_SUCCESS; MPIS_UNSUPPORTED_BEHAVIOR for a stream of a GPU, which
- *         is not supported yet; otherwise as @ref MPIX_Queue_init.
+ * @return MPIS_SUCCESS; MPIS_UNSUPPORTED_BEHAVIOR, with a line that tells why,
+ *         for what is no stream; otherwise as @ref MPIX_Queue_init.
  */
 int MPIS_Queue_init(MPIS_Queue *queue, MPIS_Queue_type type, void *stream);
 
@@ -325,11 +327,14 @@ int MPIS_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
  *
  * @param [in]  size    Bytes.
  * @param [in]  info    Its key mpi_memory_alloc_kinds tells the kind of memory:
- *                      "system", which is the default, or "mpi".
+ *                      "system", which is the default, or "mpi"; "rocm:device",
+ *                      "rocm:device:coarse" or "cuda:device" of the thread's
+ *                      current device.
  * @param [out] baseptr Filled on success only.
  *
- * @return MPIS_SUCCESS; MPIS_UNSUPPORTED_BEHAVIOR for another kind, as those of
- *         GPUs; otherwise as MPI_Alloc_mem.
+ * @return MPIS_SUCCESS; MPIS_UNSUPPORTED_BEHAVIOR, with a line that tells why,
+ *         for another kind, or where the runtime is missing; otherwise as
+ *         MPI_Alloc_mem.
  */
 int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void **baseptr);
 
