@@ -301,8 +301,15 @@ err_free:
     return rc;
 }
 
-/* Refuses what is no queue, or one whose message has failed. The communicator
- * is that of messages without one, or that of the message. */
+/* The communicator of messages without one; MPI_COMM_NULL if it was freed. */
+static MPI_Comm mpix_batch_comm(const struct mpix_queue *queue)
+{
+    return (queue->comm == NULL) ? MPI_COMM_WORLD :
+                                   mpix_comm_handle(queue->comm);
+}
+
+/* Refuses what is no queue, or one whose message has failed, of which the
+ * communicator is. */
 static int mpix_batch_check_queue(const char *func, MPIX_Queue queue,
                                   MPI_Comm *comm_p)
 {
@@ -312,8 +319,6 @@ static int mpix_batch_check_queue(const char *func, MPIX_Queue queue,
                          (void*)queue);
     }
 
-    *comm_p = (queue->comm == NULL) ? MPI_COMM_WORLD :
-                                      mpix_comm_handle(queue->comm);
     return (queue->batch == NULL) ?
                    MPI_SUCCESS :
                    mpix_batch_check(func, queue->batch, comm_p);
@@ -399,6 +404,7 @@ static int mpix_batch_enqueue_queue(mpix_msg_args_t *args, MPIX_Queue queue,
         return mpix_raise(args->comm, rc);
     }
 
+    args->comm = mpix_batch_comm(queue);
     if (args->comm == MPI_COMM_NULL) {
         return mpix_raise(MPI_COMM_NULL,
                           mpix_fail(args->func, MPI_ERR_COMM,
@@ -516,10 +522,12 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
     int rc;
 
     rc = mpix_batch_check_queue(func, queue, &comm);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_batch_start(func, queue);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(comm, rc);
     }
-    return mpix_raise(comm, rc);
+
+    rc = mpix_batch_start(func, queue);
+    return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }
 
 static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
@@ -548,8 +556,10 @@ int MPIX_Enqueue_wait_batch(MPIX_Queue queue)
     int rc;
 
     rc = mpix_batch_check_queue(func, queue, &comm);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_batch_wait(func, queue);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(comm, rc);
     }
-    return mpix_raise(comm, rc);
+
+    rc = mpix_batch_wait(func, queue);
+    return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }
