@@ -15,6 +15,7 @@
 
 #include "host/st_host.h"
 #include "host/st_host_gpu.h"
+#include "host/st_host_proto.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
@@ -33,15 +34,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/** Head of every active message of the lane. */
-typedef struct ucp_st_host_hdr {
-    uint64_t op_id; /**< Receiver's operation */
-    uint64_t use;   /**< Of it, from 1 */
-    uint64_t src;   /**< Sender's uuid */
-} __attribute__((packed)) ucp_st_host_hdr_t;
-
-_Static_assert(sizeof(ucp_st_host_hdr_t) == 24, "wire format");
 
 /** A message that has arrived, and is not in a buffer yet. */
 typedef struct ucp_st_host_msg {
