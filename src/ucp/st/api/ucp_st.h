@@ -204,7 +204,8 @@ enum ucp_st_op_params_field {
     UCP_ST_OP_PARAM_FIELD_MODE   = 1u << 5,
     UCP_ST_OP_PARAM_FIELD_FLAGS  = 1u << 6,
     UCP_ST_OP_PARAM_FIELD_FUNC   = 1u << 7,
-    UCP_ST_OP_PARAM_FIELD_BLOCKS = 1u << 8
+    UCP_ST_OP_PARAM_FIELD_BLOCKS = 1u << 8,
+    UCP_ST_OP_PARAM_FIELD_NAME   = 1u << 9
 };
 
 
@@ -242,6 +243,10 @@ typedef struct ucp_st_op_params {
      *  library's where they are. */
     size_t        block;
     size_t        stride;     /**< From @a block to UCS_GSTREAM_PITCH_MAX */
+    /** What warnings call the operation, in the words of the caller's layer, as
+     *  "receive of 4 bytes from rank 1, tag 9"; copied. If not set: bytes, peer
+     *  and tag. */
+    const char    *name;
 } ucp_st_op_params_t;
 
 

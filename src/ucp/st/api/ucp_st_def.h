@@ -32,6 +32,9 @@ typedef struct ucp_st_memh *ucp_st_mem_h;
 /** Registered memory of a peer. */
 typedef struct ucp_st_rkey *ucp_st_rkey_h;
 
+/** Something that a layer above the library waits for. */
+typedef struct ucp_st_note *ucp_st_note_h;
+
 /** Peer of an operation that moves nothing and completes at once. */
 #define UCP_ST_PEER_NULL ((ucp_st_peer_h)0)
 

@@ -22,7 +22,8 @@ enum ucp_st_worker_params_field {
     UCP_ST_WORKER_PARAM_FIELD_AM_ID        = 1u << 1,
     UCP_ST_WORKER_PARAM_FIELD_UCP_FEATURES = 1u << 2,
     UCP_ST_WORKER_PARAM_FIELD_STREAM_TYPES = 1u << 3,
-    UCP_ST_WORKER_PARAM_FIELD_FLAGS        = 1u << 4
+    UCP_ST_WORKER_PARAM_FIELD_FLAGS        = 1u << 4,
+    UCP_ST_WORKER_PARAM_FIELD_NAME         = 1u << 5
 };
 
 /** Flags of @ref ucp_st_worker_params_t. */
@@ -55,6 +56,9 @@ typedef struct ucp_st_worker_params {
     uint64_t     stream_types;
     /** Mask of @ref ucp_st_worker_flags; none if not set. */
     uint64_t     flags;
+    /** What warnings call the worker, as "rank 3"; copied, and cut behind
+     *  UCP_ST_NAME_MAX. "worker 0", by its number, if not set. */
+    const char   *name;
 } ucp_st_worker_params_t;
 
 /** Active message id of control messages unless another is given. */
@@ -288,6 +292,46 @@ unsigned ucp_st_worker_progress(ucp_st_worker_h worker);
  */
 ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
                                  ucp_st_worker_attr_t *attr);
+
+
+/** Name of the socket, of the type SOCK_STREAM and in the abstract namespace,
+ *  that a process with an st worker or a note listens on; made with its PID. To
+ *  a process of the same user, or of root, that connects it writes what waits
+ *  in it and for how long, as text, and closes: "ucx_st_info -p PID". */
+#define UCP_ST_SOCKET_NAME "ucx_st.%d"
+
+
+/**
+ * Note that a layer above the library waits for a peer, in a way that the
+ * library cannot know of. UCX_ST_WARN_TIME after that began a warning says it,
+ * once: who, "has waited for 10 s: ", and the text. A process that asks this
+ * one is told the same at any time. The first note of a process without an st
+ * worker starts the library's thread: make one of what has waited for a moment.
+ *
+ * @param [in]  who    As "rank 3: matching"; copied.
+ * @param [in]  text   What it waits for, and what the peer has done; copied.
+ * @param [in]  waited For how long it has waited already, seconds.
+ * @param [out] note_p Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_NO_RESOURCE if no thread can be started;
+ *         UCS_ERR_INVALID_PARAM also for a setting of UCX_ST_* that has no
+ *         value.
+ *
+ * Ownership: the caller's until @ref ucp_st_note_end.
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucp_st_note_begin(const char *who, const char *text, double waited,
+                               ucp_st_note_h *note_p);
+
+
+/**
+ * The wait is over.
+ *
+ * @param [in] note The note, which is gone; NULL is legal.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucp_st_note_end(ucp_st_note_h note);
 
 
 /**

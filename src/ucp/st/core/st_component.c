@@ -57,6 +57,11 @@ ucs_status_t ucp_st_worker_hook_ok(ucp_st_worker_h worker)
     return UCS_OK;
 }
 
+void ucp_st_worker_hook_waits(ucp_st_worker_h worker,
+                              struct ucp_st_waits *waits)
+{
+}
+
 void ucp_st_peer_hook_none(ucp_st_peer_h peer)
 {
 }

@@ -11,6 +11,8 @@
 
 #include <ucp_st.h>
 
+struct ucp_st_waits;
+
 /** Objects that have parts for components and lanes. */
 typedef enum {
     UCP_ST_OBJECT_WORKER,
@@ -57,6 +59,10 @@ typedef struct ucp_st_worker_hooks {
     /** Ask about the peers that something here waits for (ucp_st_ctrl_ask()).
      *  The lock is held, other threads use the worker. */
     void (*ask)(ucp_st_worker_h worker);
+
+    /** Write what waits for a peer, as st_waits.h says. The lock is held, other
+     *  threads use the worker. */
+    void (*waits)(ucp_st_worker_h worker, struct ucp_st_waits *waits);
 
     /** The peers are about to go: end what is under way. */
     void (*stop)(ucp_st_worker_h worker);
@@ -171,6 +177,10 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 /** Have the service thread look after peers now. With the lock held or not. */
 void ucp_st_watch_wake(ucp_st_worker_h worker);
 
+/** Something waits that the waits hook tells of: have the service thread look
+ *  from now on, if it does not. With the lock held or not. */
+void ucp_st_watch_begin(ucp_st_worker_h worker);
+
 /** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
@@ -192,6 +202,8 @@ void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
 /** Functions that do nothing, for entries of tables, also of lanes. */
 void ucp_st_worker_hook_none(ucp_st_worker_h worker);
 ucs_status_t ucp_st_worker_hook_ok(ucp_st_worker_h worker);
+void ucp_st_worker_hook_waits(ucp_st_worker_h worker,
+                              struct ucp_st_waits *waits);
 void ucp_st_peer_hook_none(ucp_st_peer_h peer);
 int ucp_st_peer_hook_zero(ucp_st_peer_h peer);
 void ucp_st_queue_hook_none(ucp_st_queue_h queue);

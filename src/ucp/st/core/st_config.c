@@ -107,6 +107,12 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "is destroyed, or at the exit of the process.",
      ucs_offsetof(ucp_st_config_t, stats), UCS_CONFIG_TYPE_BOOL},
 
+    {"WARN_TIME", "10s",
+     "How long something waits for a peer until a warning says so, once: what\n"
+     "it waits for, and what the peer has done so far. 0: never. At any time\n"
+     "\"ucx_st_info -p PID\" tells the same of a running process.",
+     ucs_offsetof(ucp_st_config_t, warn_time), UCS_CONFIG_TYPE_TIME},
+
     {NULL}
 };
 UCS_EXT_CONFIG_REGISTER_TABLE(ucp_st_config_table, "Stream-triggered messages",

@@ -26,6 +26,7 @@ typedef struct ucp_st_config {
     size_t                   direct_attach_min;
     size_t                   host_gpu_min;
     int                      stats;
+    double                   warn_time;
 } ucp_st_config_t;
 
 /**

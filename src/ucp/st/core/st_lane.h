@@ -21,6 +21,9 @@
 /** Stream commands that a start or a wait of one operation may need. */
 #define UCP_ST_LANE_MAX_CMDS 16
 
+/** Result of peer_uses(): the lane cannot tell. */
+#define UCP_ST_USES_UNKNOWN UINT64_MAX
+
 /** For a worker. In this and the next tables the worker's lock is held, unless
  *  a function says otherwise. */
 typedef struct ucp_st_lane_worker_ops {
@@ -137,6 +140,10 @@ typedef struct ucp_st_lane_op_ops {
 
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
+
+    /** Uses that the peer's half has started, as far as this side can see, or
+     *  UCP_ST_USES_UNKNOWN. Asked for a use that this side has started. */
+    uint64_t (*peer_uses)(const ucp_st_op_t *op);
 
     /** Starts have no effect any more from now on; may be called again.
      *  release_waits() follows before the lock is released. */

@@ -417,7 +417,8 @@ static void ucp_st_match_start(ucp_st_op_t *op)
     ucp_st_key_t *key;
 
     ucp_st_op_set_state(op, UCP_ST_OP_MATCHING);
-    op->status = UCS_OK;
+    op->status     = UCS_OK;
+    op->look.since = 0;
     if (!ucp_st_peer_is_real(op->peer)) {
         ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
         return;

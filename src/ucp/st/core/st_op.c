@@ -20,6 +20,7 @@
 #include <ucs/type/param.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #define UCP_ST_OP_FLAGS_ALL UCP_ST_OP_FLAG_ANY_TAG
 
@@ -267,6 +268,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     --op->worker->stats.freed;
     free(op->trace);
     free(op->ipc_key);
+    free(op->name);
     free(op);
 }
 
@@ -442,6 +444,13 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
         ucs_error("the operation's peer belongs to another worker");
         return UCS_ERR_INVALID_PARAM;
     }
+    if ((params->field_mask & UCP_ST_OP_PARAM_FIELD_NAME) &&
+        (params->name != NULL)) {
+        op->name = strdup(params->name);
+        if (op->name == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
     ucp_st_stage_query(op->buffer, op->length, &op->memory);
     return (params->field_mask & UCP_ST_OP_PARAM_FIELD_BLOCKS) ?
            ucp_st_op_set_blocks(op, params) : UCS_OK;
@@ -495,6 +504,7 @@ err_unlock:
     ucp_st_worker_unlock(worker);
     free(op->ipc_key);
 err_free:
+    free(op->name);
     free(op);
     return status;
 }
@@ -563,6 +573,9 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op)
     ucp_st_lanes_poll(op->worker);
     status = ucp_st_op_is_on_stream(op) ? UCS_INPROGRESS :
                                           ucp_st_op_test_passed(op);
+    if (status == UCS_INPROGRESS) {
+        op->asked = op->started;
+    }
     if ((status == UCS_OK) && (op->queue != NULL)) {
         op->queue->seen = ucs_max(op->queue->seen, op->last_seq);
     }

@@ -19,6 +19,7 @@
 #include <ucp_st.h>
 
 #include "core/st_proto.h"
+#include "core/st_waits.h"
 
 #include <ucs_gstream_ipc.h>
 #include <ucs_gstream_memory.h>
@@ -46,7 +47,8 @@ struct ucp_st_lane_ops;
 /**
  * Protected by the worker's lock, except for the lanes' parts, and for `waited`
  * and `last_seq`, which belong to the thread that calls for the operation's
- * queue; they do not change once the operation was freed. `state` is stored
+ * queue: others read them atomically. They do not change once the operation was
+ * freed. `state` is stored
  * with the lock held and may be read without it.
  */
 typedef struct ucp_st_op {
@@ -88,6 +90,10 @@ typedef struct ucp_st_op {
                                        once paired, in the order of the send's
                                        side */
     uint8_t             offered;    /* lanes that hold something for it */
+    ucp_st_look_t       look;       /* while it waits for the peer */
+    uint64_t            asked;      /* use that the host has asked for in vain
+                                     */
+    char                *name;      /* for messages, or NULL; read-only */
     uint8_t             is_exact;   /* the lane's uses_done() is exact: no
                                        completion is reaped later */
 

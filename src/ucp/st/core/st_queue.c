@@ -580,8 +580,9 @@ static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
 /* The operation's wait is in the queue's last batch */
 static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
-    op->last_seq = queue->seq;
-    op->waited   = op->started;
+    /* Without the lock: see ucp_st_waits_of_op() */
+    __atomic_store_n(&op->last_seq, queue->seq, __ATOMIC_RELAXED);
+    __atomic_store_n(&op->waited, op->started, __ATOMIC_RELAXED);
     ucp_st_queue_count(&queue->waited[ucp_st_op_lane(op)], 1);
 }
 

@@ -66,6 +66,8 @@ struct ucp_st_worker {
     ucp_st_stats_t    stats;
     ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
     unsigned          number;     /* in the process, from 0; read-only */
+    char              name[UCP_ST_NAME_MAX]; /* by the user, or empty;
+                                     read-only */
 };
 
 /** Take the worker's lock. */

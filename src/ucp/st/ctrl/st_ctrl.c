@@ -11,6 +11,7 @@
 #endif
 
 #include "ctrl/st_ctrl.h"
+#include "ctrl/st_answer.h"
 #include "ctrl/st_leave.h"
 #include "ctrl/st_notice.h"
 #include "core/st_lane.h"
@@ -20,6 +21,7 @@
 
 #include <ucs/sys/math.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -362,12 +364,28 @@ static void ucp_st_ctrl_ask_ops(ucp_st_worker_h worker)
     }
 }
 
+unsigned ucp_st_ctrl_look(ucp_st_worker_h worker)
+{
+    double age = (worker->config.warn_time > 0) ? worker->config.warn_time :
+                                                  INFINITY;
+    char text[UCP_ST_WAITS_WARN_SIZE];
+    ucp_st_waits_t waits;
+
+    ucp_st_waits_init(&waits, text, sizeof(text), age);
+    ucp_st_worker_lock(worker);
+    ucp_st_waits_look(worker, &waits);
+    ucp_st_worker_unlock(worker);
+    ucp_st_waits_warn(&waits);
+    return waits.count;
+}
+
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
     const ucp_st_component_t *component;
     unsigned count;
     uint64_t round;
+    int is_time;
     double now;
 
     ucp_st_worker_lock(worker);
@@ -378,8 +396,9 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
     ucp_st_worker_lock(worker);
     ucp_st_leave_settle(worker, round, count == 0);
     /* Ask about the peers that something here waits for, if it is time */
-    now = ucp_st_worker_now();
-    if ((now - ctrl->last_time) > worker->config.ping_interval) {
+    now     = ucp_st_worker_now();
+    is_time = (now - ctrl->last_time) > ctrl->interval;
+    if (is_time) {
         ctrl->last_time  = now;
         ctrl->last_asked = NULL;
         ucp_st_for_each_component(component) {
@@ -390,6 +409,9 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
     ucp_st_op_reap_freed(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
+    if (is_time) {
+        (void)ucp_st_ctrl_look(worker);
+    }
     return count;
 }
 
@@ -450,6 +472,12 @@ void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
 
 static void ucp_st_ctrl_init(ucp_st_worker_h worker)
 {
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+
+    ctrl->interval = worker->config.ping_interval;
+    if (worker->config.warn_time > 0) {
+        ctrl->interval = ucs_min(ctrl->interval, worker->config.warn_time);
+    }
     ucp_st_svc_init(worker);
     ucp_st_call_init(worker);
 }
@@ -489,8 +517,14 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_stop_calls;
     }
+    status = ucp_st_answer_add(worker);
+    if (status != UCS_OK) {
+        goto err_stop_watch;
+    }
     return UCS_OK;
 
+err_stop_watch:
+    ucp_st_service_remove(&ucp_st_ctrl(worker)->watch);
 err_stop_calls:
     ucp_st_call_stop(worker);
 err_stop:
@@ -526,6 +560,7 @@ static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
 /* The peers' end still uses the UCP worker of the service thread */
 static void ucp_st_ctrl_stop(ucp_st_worker_h worker)
 {
+    ucp_st_answer_remove(worker);
     ucp_st_service_remove(&ucp_st_ctrl(worker)->watch);
     ucp_st_call_stop(worker);
     ucp_st_ctrl_unlisten(worker);
@@ -553,6 +588,7 @@ const ucp_st_component_t ucp_st_ctrl_component = {
         .is_used = ucp_st_ctrl_is_used,
         .drain   = ucp_st_ctrl_drain,
         .ask     = ucp_st_ctrl_ask_ops,
+        .waits   = ucp_st_worker_hook_waits, /* core tells of operations */
         .stop    = ucp_st_ctrl_stop,
         .close   = ucp_st_ctrl_close,
         .cleanup = ucp_st_ctrl_cleanup

@@ -17,12 +17,17 @@ typedef struct ucp_st_ctrl_worker {
     unsigned                sends;       /* that UCP has not completed */
     uint64_t                round;       /* calls of progress() begun */
     unsigned                going_peers; /* not gone, but lost or leaving */
-    double                  last_time;   /* of questions about peers, s */
+    double                  interval;    /* of questions about peers, and of
+                                            looks for what waits, s; read-only
+                                            */
+    double                  last_time;   /* of these by the host, s */
     ucp_st_peer_t           *last_asked; /* since then; only compared */
     ucp_st_service_client_t watch;       /* its own */
     double                  watch_time;  /* of its last questions; its own */
+    int                     is_watching; /* it will look again; atomic */
     ucp_st_svc_t            svc;         /* see there */
     ucp_st_call_worker_t    calls;       /* likewise */
+    ucs_list_link_t         answering;   /* st_answer.c's; its lock */
 } ucp_st_ctrl_worker_t;
 
 extern const ucp_st_component_t ucp_st_ctrl_component;
@@ -59,6 +64,10 @@ ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
 
 /** Such a callback: the peer is lost. */
 void ucp_st_ctrl_ep_failed(void *peer, ucp_ep_h ep, ucs_status_t status);
+
+/** Warn of what has waited for UCX_ST_WARN_TIME; how much waits, also for less
+ *  long. The lock is not held. */
+unsigned ucp_st_ctrl_look(ucp_st_worker_h worker);
 
 /** UCP has completed one of `sends`. The lock is not held. */
 void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status);

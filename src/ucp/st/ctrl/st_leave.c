@@ -363,16 +363,19 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
 }
 
 /* While there are peers the thread looks at them at a fixed, slow pace: a start
- * need not wake it because a stream may wait from now on */
+ * need not wake it because a stream may wait from now on. The same pace, and
+ * without peers as long as something waits, has it look for what waits. */
 static int ucp_st_watch_serve(void *arg)
 {
     ucp_st_worker_h worker     = arg;
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-    double interval            = worker->config.ping_interval;
+    double interval            = ctrl->interval;
     double now                 = ucp_st_worker_now();
     double left                = ctrl->watch_time + interval - now;
     int is_needed, settle;
 
+    /* Before the look: what it does not see sees this, as both take a lock */
+    __atomic_store_n(&ctrl->is_watching, 0, __ATOMIC_RELAXED);
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);
     if (is_needed && (left <= 0)) {
@@ -381,6 +384,10 @@ static int ucp_st_watch_serve(void *arg)
     }
     settle = ucp_st_leave_settle_late(worker);
     ucp_st_worker_unlock(worker);
+    if ((left <= 0) || !is_needed) {
+        is_needed |= (ucp_st_ctrl_look(worker) > 0);
+    }
+    __atomic_store_n(&ctrl->is_watching, is_needed, __ATOMIC_RELAXED);
     if (left <= 0) {
         ctrl->watch_time = now;
         left             = interval;
@@ -399,6 +406,13 @@ ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker)
     ctrl->watch.serve = ucp_st_watch_serve;
     ctrl->watch.arg   = worker;
     return ucp_st_service_add(&ctrl->watch);
+}
+
+void ucp_st_watch_begin(ucp_st_worker_h worker)
+{
+    if (!__atomic_load_n(&ucp_st_ctrl(worker)->is_watching, __ATOMIC_RELAXED)) {
+        ucp_st_watch_wake(worker);
+    }
 }
 
 void ucp_st_watch_wake(ucp_st_worker_h worker)

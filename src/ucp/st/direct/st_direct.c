@@ -411,6 +411,12 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
            ucp_st_process_is_dead(&op->peer->process);
 }
 
+static uint64_t ucp_st_direct_peer_uses(const ucp_st_op_t *op)
+{
+    return __atomic_load_n(&ucp_st_direct_op(op)->other->begun,
+                           __ATOMIC_RELAXED);
+}
+
 /* An own copy ends with the worker's lock held, once nothing is begun any more
  */
 static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
@@ -533,6 +539,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .land          = ucp_st_lane_no_land,
         .leave_queue   = ucp_st_direct_leave_queue,
         .uses_done     = ucp_st_direct_uses_done,
+        .peer_uses     = ucp_st_direct_peer_uses,
         .halt          = ucp_st_direct_stop_starts,
         .release_waits = ucp_st_direct_release_waits,
         .revoke        = ucp_st_direct_revoke,

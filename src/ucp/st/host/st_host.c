@@ -705,6 +705,15 @@ static void ucp_st_host_revoke(ucp_st_op_t *op)
     }
 }
 
+/* By the message of a send, and the acknowledgement of a receive */
+static uint64_t ucp_st_host_peer_uses(const ucp_st_op_t *op)
+{
+    const ucp_st_host_op_t *host = ucp_st_host_op(op);
+
+    return ucp_st_host_is_send(op) ? host->acked :
+                                     host->moved + (host->msg != NULL);
+}
+
 static int ucp_st_host_is_busy(const ucp_st_op_t *op)
 {
     const ucp_st_host_op_t *host = ucp_st_host_op(op);
@@ -777,6 +786,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .land          = ucp_st_lane_no_land,
         .leave_queue   = ucp_st_lane_no_leave_queue,
         .uses_done     = ucp_st_host_uses_done,
+        .peer_uses     = ucp_st_host_peer_uses,
         .halt          = ucp_st_lane_no_op,
         .release_waits = ucp_st_host_release_waits,
         .revoke        = ucp_st_host_revoke,

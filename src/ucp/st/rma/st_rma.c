@@ -559,6 +559,7 @@ ucs_status_t ucp_st_enqueue_quiet(ucp_st_queue_h queue)
     if (status == UCS_OK) {
         memcpy(rma->waited, rma->issued, sizeof(rma->waited));
         ucp_st_queue_count(&rma->quiets, 1);
+        __atomic_store_n(&rma->quiet_seq, queue->seq, __ATOMIC_RELAXED);
     }
     return status;
 }
@@ -748,6 +749,7 @@ const ucp_st_component_t ucp_st_rma_component = {
         .is_used = ucp_st_rma_is_used,
         .drain   = ucp_st_rma_drain,
         .ask     = ucp_st_worker_hook_none,
+        .waits   = ucp_st_rma_waits,
         .stop    = ucp_st_rma_stop,
         .close   = ucp_st_worker_hook_none,
         .cleanup = ucp_st_rma_cleanup

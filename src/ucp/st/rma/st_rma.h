@@ -21,6 +21,7 @@
 #include "core/st_peer.h"
 #include "core/st_queue.h"
 #include "core/st_stack.h"
+#include "core/st_waits.h"
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
 #include "direct/st_direct_rma.h"
@@ -103,6 +104,10 @@ typedef struct ucp_st_queue_rma {
     uint64_t          signals;
     uint64_t          signal_waits;
     uint64_t          quiets;
+    uint64_t          quiet_seq;                /* batch of the last one; read
+                                                   by others, atomic */
+    ucp_st_look_t     look;                     /* while the stream is there;
+                                                   worker's lock */
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
     struct ucp_st_rma_trig *trig;               /* lane trig: or NULL */
 } ucp_st_queue_rma_t;
@@ -311,6 +316,9 @@ void ucp_st_rma_signaled(ucp_st_worker_h worker);
 /** Wake streams whose waits for signals may pass, also because their queues are
  *  in error. In any thread. */
 void ucp_st_rma_look(ucp_st_worker_h worker);
+
+/** The worker's hook of this name. */
+void ucp_st_rma_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits);
 
 /** Lane host: take part in the work of the service thread's UCP worker, if
  *  there is one. It is not driven yet. */

@@ -18,6 +18,7 @@
 #include "rma/st_rma.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_leave.h"
+#include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
@@ -50,6 +51,7 @@ typedef struct ucp_st_rma_wait {
     uint8_t              is_watched; /* for the peer's end; wait_lock */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
+    ucp_st_look_t        look;       /* wait_lock */
     ucs_gstream_helper_t helper;
     ucs_gstream_notify_t notify;     /* if the queue's helper has none; the
                                         stream's */
@@ -154,6 +156,7 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     wait->is_asleep = 1;
     __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
     ucp_st_direct_rma_sleep(wait->queue, is_notified);
+    ucp_st_watch_begin(wait->queue->worker);
     if ((wait->peer != NULL) || dev->is_untold) {
         ucp_st_service_wake(&dev->service);
     }
@@ -231,6 +234,71 @@ static void ucp_st_rma_wait_put(void *arg)
     }
     ucs_list_add_head(&dev->free_waits, &wait->list);
     (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
+/* Streams that wait for a signal */
+static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
+                                    ucp_st_waits_t *waits)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+    ucp_st_rma_wait_t *wait;
+
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_for_each(wait, &dev->waits, list) {
+        if (ucp_st_rma_wait_is_met(wait) ||
+            !ucp_st_waits_see(waits, &wait->look, 0)) {
+            continue;
+        }
+        ucp_st_waits_begin_of(waits, worker, "a queue", &wait->look);
+        ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at "
+                         "byte %zu of the registered memory %p",
+                         (wait->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
+                         "at least", wait->value,
+                         __atomic_load_n(wait->signal, __ATOMIC_RELAXED),
+                         (size_t)((const uint8_t*)wait->signal -
+                                  wait->mem->address),
+                         (void*)wait->mem->address);
+        if (wait->peer != NULL) {
+            ucp_st_waits_add(waits, ", from peer 0x%lx", wait->peer->uuid);
+        }
+    }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
+/* Streams that are at a quiet: all that was enqueued before has run */
+static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
+{
+    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
+    uint64_t seq            = __atomic_load_n(&rma->quiet_seq,
+                                              __ATOMIC_RELAXED);
+    uint64_t issued, ended;
+    unsigned i;
+
+    if ((ucp_st_queue_passed(queue) + 1 != seq) ||
+        (ucp_st_queue_status(queue) != UCS_OK) ||
+        !ucp_st_waits_see(waits, &rma->look, seq)) {
+        return;
+    }
+    ucp_st_waits_begin_of(waits, queue->worker, "a quiet", &rma->look);
+    ucp_st_waits_add(waits, "one-sided operations that have not ended:");
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
+        issued = ucp_st_queue_count(&rma->issued[i], 0);
+        ended  = __atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_RELAXED);
+        if (issued > ended) {
+            ucp_st_waits_add(waits, " %lu on lane %s", issued - ended,
+                             ucp_st_lane_table[i]->name);
+        }
+    }
+}
+
+void ucp_st_rma_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
+{
+    ucp_st_queue_h queue;
+
+    ucs_list_for_each(queue, &worker->queues, list) {
+        ucp_st_rma_waits_quiet(queue, waits);
+    }
+    ucp_st_rma_waits_signal(worker, waits);
 }
 
 /* The queue of a wait whose peer is gone, if the queue has not failed; or NULL.

@@ -656,6 +656,31 @@ static void ucp_st_batch_ask(ucp_st_worker_h worker)
     }
 }
 
+static void ucp_st_batch_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
+        if (!ucp_st_waits_see(waits, &req->look, 0)) {
+            continue;
+        }
+        ucp_st_waits_begin_of(waits, worker, "a message", &req->look);
+        ucp_st_waits_add(waits, "%s of %zu bytes %s ",
+                         (req->dir == UCP_ST_DIR_SEND) ? "send" : "receive",
+                         req->length,
+                         (req->dir == UCP_ST_DIR_SEND) ? "to" : "from");
+        if (ucp_st_peer_is_real(req->peer)) {
+            ucp_st_waits_add(waits, "peer 0x%lx", req->peer->uuid);
+        } else {
+            ucp_st_waits_add(waits, "any peer");
+        }
+        ucp_st_waits_add(waits, ", tag 0x%lx", (uint64_t)req->tag);
+        if (req->tag_mask != UINT64_MAX) {
+            ucp_st_waits_add(waits, " of bits 0x%lx", (uint64_t)req->tag_mask);
+        }
+    }
+}
+
 const ucp_st_component_t ucp_st_tag_component = {
     .part   = UCP_ST_PART_TAG,
     .sizes  = {
@@ -669,6 +694,7 @@ const ucp_st_component_t ucp_st_tag_component = {
         .is_used = ucp_st_batch_is_used,
         .drain   = ucp_st_batch_get_drain,
         .ask     = ucp_st_batch_ask,
+        .waits   = ucp_st_batch_waits,
         .stop    = ucp_st_batch_stop,
         .close   = ucp_st_batch_close,
         .cleanup = ucp_st_batch_cleanup

@@ -68,6 +68,7 @@ typedef struct ucp_st_req {
     int                 is_cancelled;
     int                 is_cancelling; /* UCP was told */
     ucs_status_t        cause;      /* of the cancellation */
+    ucp_st_look_t       look;       /* while UCP has it */
     void                *request;   /* UCP's, while POSTED and known */
 } ucp_st_req_t;
 

@@ -304,6 +304,23 @@ static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
     return uses;
 }
 
+/* A send counts the clear-to-sends of its receive's starts. A receive learns
+ * of nothing but the data, which the NIC sends when both sides have started. */
+static uint64_t ucp_st_trig_peer_uses(const ucp_st_op_t *op)
+{
+    const ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
+    const ucp_st_trig_part_t *part = trig->parts;
+    uint64_t count;
+
+    if ((op->dir != UCP_ST_DIR_SEND) ||
+        (trig->plan.proto != UCP_ST_TRIG_STANDARD) ||
+        (uct_trig_cntr_read(part->start, &count) != UCS_OK)) {
+        return UCP_ST_USES_UNKNOWN;
+    }
+    count -= part->base;
+    return (count > op->started) ? (count - op->started) : 0;
+}
+
 static void ucp_st_trig_revoke(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
@@ -527,6 +544,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .land          = ucp_st_trig_land,
         .leave_queue   = ucp_st_lane_no_leave_queue,
         .uses_done     = ucp_st_trig_uses_done,
+        .peer_uses     = ucp_st_trig_peer_uses,
         .halt          = ucp_st_trig_halt,
         .release_waits = ucp_st_trig_release_waits,
         .revoke        = ucp_st_trig_revoke,

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_waits.c - what the library says of what waits for a peer: once by
+ * itself (UCX_ST_WARN_TIME), and to whoever asks.
+ */
+#include "st_cunit.h"
+#include "st_pair.h"
+#include "st_stream.h"
+#include "st_window.h"
+
+#include <ucs/debug/log_def.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEN 256
+
+/* UCX_ST_WARN_TIME of most cases, seconds */
+#define WARN_TIME 0.1
+
+/* The warnings, a line each. The service thread warns, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char said[1 << 16];
+
+static ucs_log_func_rc_t on_log(const char *file, unsigned line,
+                                const char *function, ucs_log_level_t level,
+                                const ucs_log_component_config_t *comp_conf,
+                                const char *message, va_list ap)
+{
+    char text[2048];
+
+    if (level != UCS_LOG_LEVEL_WARN) {
+        return UCS_LOG_FUNC_RC_CONTINUE;
+    }
+    vsnprintf(text, sizeof(text), message, ap);
+    pthread_mutex_lock(&lock);
+    snprintf(said + strlen(said), sizeof(said) - strlen(said), "%s\n", text);
+    pthread_mutex_unlock(&lock);
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+static unsigned count(const char *what)
+{
+    unsigned number = 0;
+    const char *text;
+
+    pthread_mutex_lock(&lock);
+    for (text = strstr(said, what); text != NULL;
+         text = strstr(text + 1, what)) {
+        ++number;
+    }
+    pthread_mutex_unlock(&lock);
+    return number;
+}
+
+static double now(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec + (ts.tv_nsec * 1e-9);
+}
+
+/* Until it was said, by whichever thread; the case hangs if it is not. With a
+ * pair its hosts make calls. */
+static void until(st_pair_t *pair, const char *what)
+{
+    while (count(what) == 0) {
+        if (pair != NULL) {
+            ucp_st_worker_progress(pair->side[ST_A].worker);
+            ucp_st_worker_progress(pair->side[ST_B].worker);
+        }
+        sched_yield();
+    }
+}
+
+/* It was said so often, and is not said again */
+static void stays(st_pair_t *pair, const char *what, unsigned number)
+{
+    double end = now() + (5 * WARN_TIME);
+
+    while (now() < end) {
+        ucp_st_worker_progress(pair->side[ST_A].worker);
+        ucp_st_worker_progress(pair->side[ST_B].worker);
+        sched_yield();
+    }
+    CU_ASSERT_EQUAL(count(what), number);
+}
+
+/* What a process answers; "" if nothing */
+static const char *ask_of(pid_t pid)
+{
+    static char text[1 << 17];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd                     = socket(AF_UNIX, SOCK_STREAM, 0);
+    size_t length              = 0;
+    ssize_t ret;
+    int size;
+
+    size = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
+                    UCP_ST_SOCKET_NAME, (int)pid);
+    if (connect(fd, (const struct sockaddr*)&address,
+                offsetof(struct sockaddr_un, sun_path) + 1 + size) == 0) {
+        while ((ret = read(fd, text + length, sizeof(text) - 1 - length)) > 0) {
+            length += ret;
+        }
+    }
+    text[length] = '\0';
+    close(fd);
+    return text;
+}
+
+static const char *ask(void)
+{
+    return ask_of(getpid());
+}
+
+/* Run a case between two sides, with a time until warnings */
+static void run(const char *warn_time, st_pair_body_t body)
+{
+    char *before = st_env_set("UCX_ST_WARN_TIME", warn_time);
+
+    said[0] = '\0';
+    ucs_log_push_handler(on_log);
+    st_pair_run(body);
+    ucs_log_pop_handler();
+    st_env_restore("UCX_ST_WARN_TIME", before);
+}
+
+#define WAITS_CASE(_name, _warn_time) \
+    static void body_##_name(st_pair_t *pair, st_side_t *a, st_side_t *b); \
+    ST_CASE_CALL(_name, run(_warn_time, body_##_name)) \
+    static void body_##_name(st_pair_t *pair, st_side_t *a, st_side_t *b)
+
+/* An operation with a name, given to match */
+static ucp_st_op_h imatch(st_side_t *side, int is_send, uint64_t tag,
+                          const char *name)
+{
+    static uint8_t buffer[LEN];
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_NAME,
+        .buffer     = buffer,
+        .length     = LEN,
+        .peer       = side->peer,
+        .tag        = tag,
+        .name       = name
+    };
+    ucp_st_op_h op            = st_op(side, is_send, &params);
+
+    CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
+    return op;
+}
+
+/* Both sides say what they have and what the other one has announced */
+WAITS_CASE(match_tags, "0.1s")
+{
+    ucp_st_op_h recv = imatch(b, 0, 9, NULL);
+    ucp_st_op_h send = imatch(a, 1, 3, "send of mine");
+    char text[256];
+
+    snprintf(text, sizeof(text), "matching has waited for 0.");
+    until(pair, "; the peer has announced: a send of 256 bytes, tag 3\n");
+    until(pair, "send of mine; the peer has announced: a receive of 256 bytes, "
+          "tag 9\n");
+    CU_ASSERT_EQUAL(count(text), 2);
+    CU_ASSERT_EQUAL(count(": receive of 256 bytes from peer 0x"), 1);
+    CU_ASSERT_EQUAL(count(", tag 9; the peer has announced: a send"), 1);
+    stays(pair, text, 2);
+    st_free2(send, recv);
+}
+
+WAITS_CASE(match_nothing, "0.1s")
+{
+    ucp_st_op_h recv = imatch(b, 0, 9, "receive of mine");
+
+    until(pair, "receive of mine; the peer has announced nothing\n");
+    stays(pair, "has waited", 1);
+    st_free(recv);
+    (void)a;
+}
+
+/* Both sides match their sends first */
+WAITS_CASE(match_both_send, "0.1s")
+{
+    ucp_st_op_h send[2] = {imatch(a, 1, 5, "A's"), imatch(b, 1, 5, "B's")};
+
+    until(pair, ": A's; the peer has announced: a send of 256 bytes, tag 5 "
+          "(the same direction: ");
+    until(pair, ": B's; the peer has announced: a send of 256 bytes, tag 5 "
+          "(the same direction: ");
+    st_free2(send[0], send[1]);
+}
+
+/* Another scope, and more than a line has room for */
+WAITS_CASE(match_others, "0.1s")
+{
+    static uint8_t buffer[LEN];
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
+                      UCP_ST_OP_PARAM_FIELD_LENGTH |
+                      UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
+                      UCP_ST_OP_PARAM_FIELD_SCOPE,
+        .buffer     = buffer,
+        .length     = LEN,
+        .peer       = a->peer,
+        .tag        = 1,
+        .scope      = 2
+    };
+    ucp_st_op_h recv          = imatch(b, 0, 1, "receive of mine");
+    ucp_st_op_h send[6];
+    int i;
+
+    for (i = 0; i < 6; ++i) {
+        send[i] = st_op(a, 1, &params);
+        CU_ASSERT_EQUAL(ucp_st_imatchall(&send[i], 1), UCS_OK);
+    }
+    until(pair, "receive of mine; the peer has announced: a send of 256 bytes, "
+          "tag 1 of another communicator, a send of");
+    CU_ASSERT_EQUAL(count(", and 2 more\n"), 1);
+    for (i = 0; i < 6; ++i) {
+        st_free(send[i]);
+    }
+    st_free(recv);
+}
+
+/* A warning has ten lines */
+WAITS_CASE(match_many, "0.1s")
+{
+    ucp_st_op_params_t params = {
+        .field_mask = UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_NAME,
+        .peer       = b->peer,
+        .name       = "receive of mine"
+    };
+    ucp_st_op_h recv[15];
+    int i;
+
+    for (i = 0; i < 15; ++i) {
+        recv[i] = st_op(b, 0, &params);
+    }
+    CU_ASSERT_EQUAL(ucp_st_imatchall(recv, 15), UCS_OK);
+    until(NULL, "5 more wait as long");
+    CU_ASSERT_EQUAL(count("receive of mine"), 10);
+    stays(pair, "more", 1);
+    CU_ASSERT_EQUAL(count("receive of mine"), 10);
+    for (i = 0; i < 15; ++i) {
+        st_free(recv[i]);
+    }
+    (void)a;
+}
+
+/* Never, but asked */
+WAITS_CASE(never, "0")
+{
+    ucp_st_op_h recv = imatch(b, 0, 9, "receive of mine");
+
+    stays(pair, "has waited", 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), ": receive of mine; the peer has "
+                                         "announced nothing\n"));
+    st_free(recv);
+    (void)a;
+}
+
+/* What the starter's lane knows of the other side */
+static const char *peers_word(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return (attr.lane != UCP_ST_LANE_TRIG) ? "; the peer has not started it\n" :
+           "; lane trig does not know whether the peer has started it\n";
+}
+
+/* A matched pair of a length that needs both sides */
+static void match_long(st_side_t *a, st_side_t *b, ucp_st_op_h op[2])
+{
+    static uint8_t buffer[2][ST_LONG];
+
+    op[ST_A] = st_send(a, buffer[0], ST_LONG, 1);
+    op[ST_B] = st_recv(b, buffer[1], ST_LONG, 1);
+    st_match_ok(op[ST_A], op[ST_B]);
+}
+
+/* The stream waits, the host makes no call; then again in the next use */
+WAITS_CASE(queue_recv, "0.1s")
+{
+    ucp_st_op_h op[2];
+    int k;
+
+    match_long(a, b, op);
+    for (k = 1; k <= 2; ++k) {
+        st_use(b, op[ST_B]);
+        until(NULL, (k == 1) ? ", use 1, on lane" : ", use 2, on lane");
+        CU_ASSERT_EQUAL(count(peers_word(op[ST_B])), k);
+        CU_ASSERT_EQUAL(count("a queue has waited for 0."), k);
+        stays(pair, "has waited", k);
+        st_use(a, op[ST_A]);
+        st_pair_sync(pair);
+    }
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* The send's side knows on each lane whether the receive is started */
+WAITS_CASE(queue_send, "0.1s")
+{
+    ucp_st_op_h op[2];
+
+    match_long(a, b, op);
+    st_use(a, op[ST_A]);
+    until(NULL, ", use 1, on lane");
+    CU_ASSERT_EQUAL(count("; the peer has not started it\n"), 1);
+    st_use(b, op[ST_B]);
+    st_pair_sync(pair);
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* A stream that has not come to the start or to the wait waits for no peer */
+WAITS_CASE(queue_busy, "0.1s")
+{
+    uint64_t gate = 0;
+    ucp_st_op_h op[2];
+
+    match_long(a, b, op);
+    st_hold(b, &gate);
+    st_use(b, op[ST_B]);
+    stays(pair, "has waited", 0);
+    st_let_go(&gate);
+    until(NULL, "a queue has waited for 0.");
+    st_use(a, op[ST_A]);
+    st_pair_sync(pair);
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* The host asks for an operation that no stream waits for */
+WAITS_CASE(host, "0.1s")
+{
+    ucp_st_op_h op[2];
+
+    match_long(a, b, op);
+    st_start(b, op[ST_B]);
+    stays(pair, "has waited", 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "a start has waited for "));
+    CU_ASSERT_EQUAL(ucp_st_op_test(op[ST_B]), UCS_INPROGRESS);
+    until(pair, ": the host has waited for ");
+    CU_ASSERT_EQUAL(count(peers_word(op[ST_B])), 1);
+    st_use(a, op[ST_A]);
+    st_wait(b, op[ST_B]);
+    st_pair_sync(pair);
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* The owner of a window need not know its peer */
+ST_CASE(signal)
+{
+    char *before = st_env_set("UCX_ST_WARN_TIME", "0.1s");
+    st_window_t window;
+    st_side_t side;
+
+    said[0] = '\0';
+    ucs_log_push_handler(on_log);
+    if (st_side_init(&side)) {
+        st_window_init(&side, &window, LEN, 1);
+        st_wait_signal(&window, 0, 3);
+        until(NULL, ": a queue has waited for 0.");
+        CU_ASSERT_EQUAL(count("a signal that is to be at least 3 and is 0, at "
+                              "byte "), 1);
+        __atomic_store_n(st_signal(&window, 0), 3, __ATOMIC_RELEASE);
+        st_sync(&side);
+        CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "nothing waits\n"));
+        st_window_cleanup(&window);
+        st_side_cleanup(&side);
+    }
+    ucs_log_pop_handler();
+    st_env_restore("UCX_ST_WARN_TIME", before);
+}
+
+/* Start a message, and have the stream wait for it */
+static void run_message(st_side_t *side, typeof(&ucp_st_enqueue_recv) enqueue,
+                        const ucp_st_msg_params_t *params)
+{
+    ucp_st_req_h req;
+
+    CU_ASSERT_EQUAL_FATAL(enqueue(side->queue, params, &req), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(side->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(side->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
+}
+
+/* A message that is used once */
+WAITS_CASE(message, "0.1s")
+{
+    uint64_t value[2]          = {5, 0};
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER | UCP_ST_MSG_PARAM_FIELD_TAG,
+        .buffer     = &value[1],
+        .length     = sizeof(value[1]),
+        .peer       = UCP_ST_PEER_ANY,
+        .tag        = 0x77
+    };
+
+    run_message(b, ucp_st_enqueue_recv, &params);
+    until(NULL, ": a message has waited for 0.");
+    CU_ASSERT_EQUAL(count("receive of 8 bytes from any peer, tag 0x77\n"), 1);
+    params.buffer = &value[0];
+    params.peer   = a->peer;
+    run_message(a, ucp_st_enqueue_send, &params);
+    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(value[1], 5);
+}
+
+/* What a layer above waits for; also without an st worker */
+static void check_note(void)
+{
+    char *before = st_env_set("UCX_ST_WARN_TIME", "0.1s");
+    ucp_st_note_h note, quiet;
+
+    said[0] = '\0';
+    ucs_log_push_handler(on_log);
+    CU_ASSERT_EQUAL(ucp_st_note_begin("rank 3: something", "a thing", 0,
+                                      &note), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_note_begin("rank 3: something", "in vain", -1e6,
+                                      &quiet), UCS_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "\nrank 3: something has waited for "
+                                         "0.0 s: a thing\n"));
+    ucp_st_note_end(quiet);
+    until(NULL, "rank 3: something has waited for 0.1 s: a thing\n");
+    CU_ASSERT_EQUAL(count("\n"), 1);
+    ucp_st_note_end(note);
+    ucp_st_note_end(NULL);
+    CU_ASSERT_EQUAL(ucp_st_note_begin(NULL, "a thing", 0, &note),
+                    UCS_ERR_INVALID_PARAM);
+    ucs_log_pop_handler();
+    st_env_restore("UCX_ST_WARN_TIME", before);
+}
+
+ST_CASE(note)
+{
+    check_note();
+    CU_ASSERT_STRING_EQUAL(ask(), "");
+}
+
+WAITS_CASE(note_with_worker, "0.1s")
+{
+    check_note();
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "nothing waits\n"));
+    (void)pair;
+    (void)a;
+    (void)b;
+}
+
+/* As another user: the answer is empty */
+static void ask_as_nobody(void)
+{
+    int status = 0;
+    pid_t pid  = fork();
+
+    if (pid == 0) {
+        _exit((setuid(65534) != 0) ? 2 : (*ask_of(getppid()) != '\0'));
+    }
+    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
+    CU_ASSERT_EQUAL(status, 0);
+}
+
+/* The process, its workers, and those that may ask */
+WAITS_CASE(answer, "10s")
+{
+    const char *text = ask();
+    char start[64];
+
+    snprintf(start, sizeof(start), "process %d (", (int)getpid());
+    CU_ASSERT_EQUAL(strncmp(text, start, strlen(start)), 0);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, ": lanes "));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "; peers 2, operations 0, queues 1\n"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nnothing waits\n"));
+    if (geteuid() == 0) {
+        ask_as_nobody();
+    }
+    (void)pair;
+    (void)a;
+    (void)b;
+}
+
+ST_SUITE("st_waits")
