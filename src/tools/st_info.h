@@ -15,6 +15,10 @@ unsigned info_lanes_line(void);
 /* Prints the types of streams. Returns of how many there can be streams. */
 unsigned info_streams(void);
 
+/* Prints what waits in a running process. Returns 0 after printing why that
+ * cannot be had. */
+int info_process(int pid);
+
 /* Prints the settings of the project's libraries, with what they mean if
  * 'is_full'. */
 void info_settings(int is_full);

@@ -10,7 +10,9 @@
 #include <ucp/api/ucp.h>
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 
 /* Command line; in the order in which the parts are printed. */
@@ -23,6 +25,7 @@ typedef struct info_options {
     int settings;
     int full;
     int help;
+    int pid;      /* Of a process to ask; 0: none */
 } info_options_t;
 
 
@@ -36,11 +39,12 @@ static void info_help(void)
            "  -1   lanes that a worker has, on one line\n"
            "  -s   types of streams, and why one is not there\n"
            "  -c   settings: UCX_CXI_TRIG_*, UCX_GSTREAM_*, UCX_ST_*\n"
+           "  -p PID  what waits for a peer in a running process\n"
            "  -h   this text\n"
            "With -c:\n"
            "  -f   what each of them means, and its default\n\n"
-           "Exit status: 0; 1 if there is no device, lane or stream that was "
-           "asked for;\n2 for wrong options.\n");
+           "Exit status: 0; 1 if there is no device, lane, stream or answer "
+           "that was asked\nfor; 2 for wrong options.\n");
 }
 
 static void info_version(void)
@@ -50,12 +54,26 @@ static void info_version(void)
            ucp_get_version_string());
 }
 
+/* The option's argument; 0 after printing that it is none */
+static int info_parse_pid(int *pid_p)
+{
+    char *end;
+    long pid = strtol(optarg, &end, 10);
+
+    if ((*optarg == '\0') || (*end != '\0') || (pid <= 0) || (pid > INT_MAX)) {
+        fprintf(stderr, "ucx_st_info: \"%s\" is no PID\n", optarg);
+        return 0;
+    }
+    *pid_p = (int)pid;
+    return 1;
+}
+
 /* Returns 0, or -1 after printing why not */
 static int info_parse(info_options_t *options, int argc, char **argv)
 {
     int opt;
 
-    while ((opt = getopt(argc, argv, "vdl1scfh")) != -1) {
+    while ((opt = getopt(argc, argv, "vdl1scfhp:")) != -1) {
         options->version  |= (opt == 'v');
         options->devices  |= (opt == 'd');
         options->lanes    |= (opt == 'l');
@@ -64,6 +82,9 @@ static int info_parse(info_options_t *options, int argc, char **argv)
         options->settings |= (opt == 'c');
         options->full     |= (opt == 'f');
         options->help     |= (opt == 'h');
+        if ((opt == 'p') && !info_parse_pid(&options->pid)) {
+            return -1;
+        }
         if (opt == '?') {
             return -1;
         }
@@ -75,7 +96,7 @@ static int info_parse(info_options_t *options, int argc, char **argv)
     }
     if (!options->version && !options->devices && !options->lanes &&
         !options->line && !options->streams && !options->settings &&
-        !options->help) {
+        !options->help && (options->pid == 0)) {
         fprintf(stderr, "ucx_st_info: nothing is asked for; -h tells what "
                 "there is\n");
         return -1;
@@ -112,6 +133,9 @@ int main(int argc, char **argv)
     }
     if (options.settings) {
         info_settings(options.full);
+    }
+    if (options.pid != 0) {
+        is_missing |= !info_process(options.pid);
     }
     return is_missing ? 1 : 0;
 }

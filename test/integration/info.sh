@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What ucx_st_info tells in several environments.
-# usage: info.sh here | lanes | provider | settings | options
+# usage: info.sh here | lanes | provider | settings | options | process
 #   here      the device of this environment, both lanes, host streams
 #   lanes     lanes that settings take away, and settings that are wrong
 #   provider  no provider
 #   settings  all of them, with values, meaning and defaults
+#   process   what cannot be asked; mpix_waits.sh has what can
 # Needs builddir, ST_RUN and ST_DEVICE in the environment, as run.sh sets them.
 set -uo pipefail
 
@@ -148,7 +149,22 @@ test_options()
     has '.*what is "what".*'
 }
 
+test_process()
+{
+    ask 2 -pnone
+    has 'ucx_st_info: "none" is no PID'
+    ask 2 -p0
+    has 'ucx_st_info: "0" is no PID'
+    true &
+    wait $!
+    ask 1 "-p$!"
+    has "ucx_st_info: there is no process $!"
+    ask 1 "-p$$"
+    has "ucx_st_info: process $$ does not listen: it has no worker of UCX-ST, \
+or is in another network namespace"
+}
+
 case ${1:-} in
-here|lanes|provider|settings|options) "test_$1" ;;
+here|lanes|provider|settings|options|process) "test_$1" ;;
 *) out=; fail "there is no test \"${1:-}\"" ;;
 esac
