@@ -270,6 +270,7 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
     msg->batch   = batch;
     msg->is_recv = args->is_recv;
     msg->is_null = (args->rank == MPI_PROC_NULL);
+    msg->count   = args->count;
     msg->rank    = args->rank;
     msg->tag     = args->tag;
     rc           = mpix_comm_get(args->comm, &msg->comm);

@@ -19,6 +19,7 @@
 
 #include "mpix_buffer.h"
 #include "mpix_comm.h"
+#include "mpix_waits.h"
 
 #include <mpi.h>
 
@@ -71,9 +72,11 @@ typedef struct mpix_msg {
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
     int             is_null; /* To or from MPI_PROC_NULL */
-    int             rank;    /* As the application gave it */
-    int             tag;     /* The same */
+    int             count;   /* The next three: what the application gave */
+    int             rank;
+    int             tag;
     mpix_comm_t     *comm;   /* A reference */
+    mpix_waits_t    waits;   /* While MPI has it; the thread's */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */
     void            *stage;  /* That memory */
@@ -140,6 +143,11 @@ void mpix_msg_destroy(mpix_msg_t *msg);
 
 /* Return a reference. */
 void mpix_msg_put(mpix_msg_t *msg);
+
+/* Whom it is for: "from rank 0, tag 7". */
+#define MPIX_MSG_PEER_MAX 64
+
+void mpix_msg_peer_str(const mpix_msg_t *msg, char *buffer, size_t max);
 
 /* Why one has failed, as words behind a noun. */
 const char *mpix_msg_why(const mpix_msg_t *msg);

@@ -56,13 +56,10 @@ void mpix_msg_put(mpix_msg_t *msg)
     }
 }
 
-/* What a text says of a message, behind a noun: "of MPIX_Enqueue_recv, a
- * receive from rank 0, tag 7, failed". */
-static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
-                         size_t max)
+void mpix_msg_peer_str(const mpix_msg_t *msg, char *buffer, size_t max)
 {
-    char rank[16] = "any rank";
-    char tag[16]  = "any tag";
+    char rank[32] = "any source";
+    char tag[32]  = "any tag";
 
     if (msg->rank != MPI_ANY_SOURCE) {
         snprintf(rank, sizeof(rank), "rank %d", msg->rank);
@@ -70,9 +67,20 @@ static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
     if (msg->tag != MPI_ANY_TAG) {
         snprintf(tag, sizeof(tag), "tag %d", msg->tag);
     }
-    snprintf(buffer, max, "of %s, a %s %s, %s, %s",
+    snprintf(buffer, max, "%s %s, %s", msg->is_recv ? "from" : "to", rank, tag);
+}
+
+/* What a text says of a message, behind a noun: "of MPIX_Enqueue_recv, a
+ * receive from rank 0, tag 7, failed". */
+static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
+                         size_t max)
+{
+    char peer[MPIX_MSG_PEER_MAX];
+
+    mpix_msg_peer_str(msg, peer, sizeof(peer));
+    snprintf(buffer, max, "of %s, a %s %s, %s",
              msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
-             msg->is_recv ? "receive from" : "send to", rank, tag, what);
+             msg->is_recv ? "receive" : "send", peer, what);
 }
 
 const char *mpix_msg_why(const mpix_msg_t *msg)
@@ -184,7 +192,7 @@ int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
 static void mpix_msg_fail(mpix_msg_t *msg, int code)
 {
     char cause[MPI_MAX_ERROR_STRING] = "unknown error";
-    char what[MPI_MAX_ERROR_STRING + 16], text[MPI_MAX_ERROR_STRING];
+    char what[MPI_MAX_ERROR_STRING + 16], text[MPI_MAX_ERROR_STRING + 128];
     mpix_msg_t *expected             = NULL;
     int length;
 
@@ -209,6 +217,7 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     mpix_batch_t *batch = msg->batch;
     MPI_Request outer   = msg->outer;
 
+    mpix_waits_end(&msg->waits);
     msg->code   = MPI_SUCCESS;
     msg->status = *status;
     if (msg->inner != MPI_REQUEST_NULL) {

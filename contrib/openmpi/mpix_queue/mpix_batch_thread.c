@@ -14,6 +14,7 @@
 #include "mpix_error.h"
 #include "mpix_fork.h"
 #include "mpix_global.h"
+#include "mpix_match.h"
 #include "mpix_queue.h"
 
 #include <ucs_thread.h>
@@ -23,6 +24,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,6 +35,10 @@
 #define MPIX_BATCH_YIELDS    64
 #define MPIX_BATCH_SLEEP_MIN 50000l
 #define MPIX_BATCH_SLEEP_MAX 1000000l
+
+/* Rounds between two looks for messages that wait: some tenths of a second
+ * where nothing happens */
+#define MPIX_BATCH_LOOKS 256
 
 
 /* What the thread has begun, in arrays of the same order. Its own.
@@ -265,6 +271,32 @@ static int mpix_active_test(mpix_active_t *active)
     return count;
 }
 
+static void mpix_active_note(mpix_msg_t *msg, double now)
+{
+    char peer[MPIX_MSG_PEER_MAX];
+    char text[MPIX_MSG_PEER_MAX + 32];
+
+    mpix_msg_peer_str(msg, peer, sizeof(peer));
+    snprintf(text, sizeof(text), "%s of %d elements %s",
+             msg->is_recv ? "receive" : "send", msg->count, peer);
+    mpix_waits_note(&msg->waits, now,
+                    msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
+                    text);
+}
+
+/* Notes the messages that have waited for a moment. */
+static void mpix_active_look(const mpix_active_t *active)
+{
+    const double now = mpix_match_now();
+    int i;
+
+    for (i = 0; i < active->count; ++i) {
+        if (mpix_waits_is_due(&active->messages[i]->waits, now)) {
+            mpix_active_note(active->messages[i], now);
+        }
+    }
+}
+
 /* MPI goes: receives that have not matched are cancelled, sends are left to
  * it. */
 static void mpix_active_end(mpix_active_t *active)
@@ -353,6 +385,7 @@ static void *mpix_thread_run(void *arg)
 {
     mpix_active_t active = {.count = 0};
     unsigned idle        = 0;
+    unsigned rounds      = 0;
     ucs_list_link_t starts;
     mpix_start_t *start;
     int is_going;
@@ -368,6 +401,9 @@ static void *mpix_thread_run(void *arg)
         }
         if ((active.count > 0) && (mpix_active_test(&active) > 0)) {
             idle = 0;
+        }
+        if ((++rounds % MPIX_BATCH_LOOKS) == 0) {
+            mpix_active_look(&active);
         }
     } while (is_going);
 

@@ -31,6 +31,7 @@
 #include "mpix_queues.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,13 +161,17 @@ void mpix_global_set_pml_worker(ucp_worker_h worker)
 static int mpix_global_init_worker(const char *func,
                                    ucp_st_worker_h *st_worker_p)
 {
+    char name[32];
     const ucp_st_worker_params_t params = {
-        .field_mask = UCP_ST_WORKER_PARAM_FIELD_FLAGS,
-        .flags      = UCP_ST_WORKER_FLAG_QUIET /* Errors here name requests */
+        .field_mask = UCP_ST_WORKER_PARAM_FIELD_FLAGS |
+                      UCP_ST_WORKER_PARAM_FIELD_NAME,
+        .flags      = UCP_ST_WORKER_FLAG_QUIET, /* Errors here name requests */
+        .name       = name
     };
     ucp_st_worker_h st_worker;
     ucs_status_t status;
 
+    snprintf(name, sizeof(name), "rank %d", mpix_global_world_rank());
     status = ucp_st_worker_create(&params, &st_worker);
     if (status != UCS_OK) {
         goto err;

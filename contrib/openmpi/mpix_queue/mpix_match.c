@@ -14,6 +14,7 @@
 #include "mpix_leave.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <time.h>
 
 /* How long to wait when nothing happens: first by polling, then by giving the
@@ -43,6 +44,7 @@ static void mpix_match_enlist(mpix_req_t *req, mpix_req_state_t state,
 
 static void mpix_match_delist(mpix_req_t *req)
 {
+    mpix_waits_end(&req->waits);
     ucs_list_del(&req->list);
     __atomic_store_n(&mpix_match_count, mpix_match_count - 1,
                      __ATOMIC_RELAXED);
@@ -96,11 +98,13 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
     const int has_func        = (buffer->map != NULL) &&
                                 (buffer->blocks.count == 0);
     ucs_status_t status       = mpix_buffer_stage(buffer);
+    char name[MPIX_REQ_NAME_MAX];
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
-                      UCP_ST_OP_PARAM_FIELD_SCOPE | UCP_ST_OP_PARAM_FIELD_MODE,
+                      UCP_ST_OP_PARAM_FIELD_SCOPE |
+                      UCP_ST_OP_PARAM_FIELD_MODE | UCP_ST_OP_PARAM_FIELD_NAME,
         .buffer     = buffer->start,
         .length     = buffer->length,
         .peer       = (req->peer == NULL) ? UCP_ST_PEER_NULL :
@@ -108,7 +112,8 @@ static ucs_status_t mpix_match_make_op(mpix_req_t *req)
         .tag        = (uint64_t)req->tag,
         .scope      = req->scope |
                       ((req->peer == NULL) ? 0 : req->peer->context),
-        .mode       = req->mode
+        .mode       = req->mode,
+        .name       = mpix_request_name(req, name, sizeof(name))
     };
 
     if (has_func) {
@@ -156,16 +161,35 @@ static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
     return (req->peer == NULL) ? UCS_OK : req->peer->status;
 }
 
+/* The peer has not sent its address: it has given nothing of this process to
+ * match. */
+static void mpix_match_look_pending(mpix_req_t *req, double now)
+{
+    char name[MPIX_REQ_NAME_MAX];
+    char text[MPIX_REQ_NAME_MAX + 160];
+
+    if (!mpix_waits_is_due(&req->waits, now)) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%s; rank %d has announced nothing: it has "
+             "not matched with this process, or uses other calls of MPI",
+             mpix_request_name(req, name, sizeof(name)), req->rank);
+    mpix_waits_note(&req->waits, now, "matching", text);
+}
+
 /* Requests of one peer leave the list in its order: they wait for the same. */
 static unsigned mpix_match_progress_pending(void)
 {
     unsigned count = 0;
+    double now     = 0;
     mpix_req_t *req, *tmp;
     ucs_status_t status;
 
     ucs_list_for_each_safe(req, tmp, &mpix_match_pending, list) {
         status = mpix_match_peer_status(req);
         if (status == UCS_INPROGRESS) {
+            now = (now == 0) ? mpix_match_now() : now;
+            mpix_match_look_pending(req, now);
             continue;
         }
 

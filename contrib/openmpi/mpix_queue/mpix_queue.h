@@ -87,7 +87,9 @@ int MPIX_Queue_free(MPIX_Queue *queue);
 
 
 /**
- * Block the host until everything enqueued on the queue so far has run.
+ * Block the host until everything enqueued on the queue so far has run. What
+ * waits for another rank for UCX_ST_WARN_TIME says so on the standard error
+ * output, once, with what that rank has done.
  *
  * @param [in] queue The queue.
  *
@@ -122,6 +124,11 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * There the data is contiguous, or blocks of one length, at equal distances of
  * at most 2^31-1 bytes. It is started on a stream of that GPU's runtime, or of
  * the host.
+ *
+ * Two ranks that each match a send, and only then their receives, block for
+ * ever: give all requests to one @ref MPIX_Matchall. What has waited for
+ * UCX_ST_WARN_TIME says so on the standard error output, once, with what the
+ * other rank has given to match.
  *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
  *                      MPI_Recv_init, or of their forms for large counts,

@@ -164,6 +164,22 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
     return buffer;
 }
 
+const char *mpix_request_name(const mpix_req_t *req, char *buffer, size_t max)
+{
+    char str[MPIX_REQ_STR_MAX];
+    char world[48] = "";
+
+    if ((req->peer != NULL) && (req->peer->world_rank >= 0) &&
+        (req->peer->world_rank != req->rank)) {
+        snprintf(world, sizeof(world), " (rank %d of MPI_COMM_WORLD)",
+                 req->peer->world_rank);
+    }
+    snprintf(buffer, max, "%s%s%s",
+             (req->scope & MPIX_REQ_SCOPE_COLL) ? "a collective's " : "",
+             mpix_request_str(req, str, sizeof(str)), world);
+    return buffer;
+}
+
 int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)
 {
     char str[MPIX_REQ_STR_MAX], text[256], index[32] = "the request";

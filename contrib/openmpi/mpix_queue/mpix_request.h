@@ -8,6 +8,7 @@
 #include "mpix_buffer.h"
 #include "mpix_comm.h"
 #include "mpix_peer.h"
+#include "mpix_waits.h"
 
 #include <ucp_st.h>
 #include <ucs/sys/compiler_def.h>
@@ -66,6 +67,7 @@ typedef struct mpix_req {
     ucp_st_op_h      op;         /* While MATCHING, MATCHED */
     mpix_req_state_t state;
     ucs_status_t     match_status; /* How the last matching ended */
+    mpix_waits_t     waits;      /* While PENDING */
     uint64_t         told;       /* Uses whose end the host was told of */
     int              is_on_host; /* Last started by MPI_Start */
     int              is_marked;  /* In the array that is being checked */
@@ -157,6 +159,10 @@ mpix_req_t *mpix_request_find_op(ucp_st_op_h op);
  * 5". Writes to 'buffer' and returns it. */
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max);
 
+/* The same with its peer's rank in MPI_COMM_WORLD, if that is another one, and
+ * of a collective's message: what warnings call its operation. */
+const char *mpix_request_name(const mpix_req_t *req, char *buffer, size_t max);
+
 /* A request of a call. */
 typedef struct mpix_where {
     const char       *func;
@@ -182,6 +188,7 @@ void mpix_request_resolve_peers(mpix_comm_t *comm);
  * lock. */
 void mpix_request_cleanup(void);
 
-#define MPIX_REQ_STR_MAX 96
+#define MPIX_REQ_STR_MAX  96
+#define MPIX_REQ_NAME_MAX 160
 
 #endif

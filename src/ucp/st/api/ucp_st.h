@@ -146,7 +146,9 @@ typedef struct ucp_st_queue_error {
 /**
  * Block the host until all commands enqueued so far have run (host wait).
  * Progresses the UCP worker meanwhile. A failed operation does not block it:
- * the waits of a queue in error pass, and then the error is returned.
+ * the waits of a queue in error pass, and then the error is returned. What has
+ * waited for a peer for UCX_ST_WARN_TIME is warned of, once, whether the host
+ * waits or not.
  *
  * @param [in]  queue The queue.
  * @param [out] error Filled if the queue is in error, and only then; may be
@@ -290,7 +292,10 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
 /**
  * Match an operation with its counterpart and block until that is done. The
  * n-th unmatched send to a peer with a tag and scope is paired with the n-th
- * unmatched receive from there with the same, for the life of both.
+ * unmatched receive from there with the same, for the life of both. Two sides
+ * that each match a send, and only then a receive, block for ever: give all to
+ * one @ref ucp_st_matchall. What is not matched after UCX_ST_WARN_TIME is
+ * warned of, once, with what the peer has announced.
  *
  * @param [in] op Not matched yet.
  *

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_waits.c - two ranks of which one does not do what the other one waits
+ * for, until a file is there; then it does, so that the program ends.
+ * Arguments: the case and the file. mpix_waits.sh, which makes the file, knows
+ * what the library says meanwhile.
+ */
+#include "mpix_test.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TAG   9
+#define OTHER 0
+
+static const char *go;
+static int word;
+
+
+/* What rank 1 does in place of what it ought to: MPI goes on. With a request,
+ * matching does. */
+static void delay(MPI_Request *request)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    int flag;
+
+    while (access(go, F_OK) != 0) {
+        if (request != NULL) {
+            MPIX_OK(MPIX_Is_matched(request, &flag, MPI_STATUS_IGNORE));
+        } else {
+            MPI_Iprobe(0, OTHER, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* The send of rank 1 and the receive of rank 0. */
+static MPI_Request make(int tag)
+{
+    MPI_Request request;
+
+    MPIX_OK((mpix_test.rank == 0) ?
+            MPI_Recv_init(&word, 1, MPI_INT, 1, tag, MPI_COMM_WORLD, &request) :
+            MPI_Send_init(&word, 1, MPI_INT, 0, tag, MPI_COMM_WORLD,
+                          &request));
+    return request;
+}
+
+/* One side forgets to match. */
+static void run_forget(void)
+{
+    MPI_Request request = make(TAG);
+
+    if (mpix_test.rank == 1) {
+        delay(NULL);
+    }
+    MPIX_OK(MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* The tags differ. */
+static void run_tags(void)
+{
+    MPI_Request request;
+
+    if (mpix_test.rank == 1) {
+        request = make(OTHER);
+        MPIX_OK(MPIX_Imatch(&request));
+        delay(&request);
+        MPIX_OK(MPI_Request_free(&request));
+    }
+    request = make(TAG);
+    MPIX_OK(MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* Both sides match their sends, and then would their receives. */
+static void run_order(void)
+{
+    const int peer = 1 - mpix_test.rank;
+    int is_matched = 0;
+    MPI_Request send, recv;
+
+    MPIX_OK(MPI_Send_init(&word, 1, MPI_INT, peer, TAG, MPI_COMM_WORLD, &send));
+    MPIX_OK(MPI_Recv_init(&word, 1, MPI_INT, peer, TAG, MPI_COMM_WORLD, &recv));
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPIX_Match(&send, MPI_STATUS_IGNORE));
+    } else {
+        MPIX_OK(MPIX_Imatch(&send));
+        delay(&send);
+    }
+    MPIX_OK(MPIX_Match(&recv, MPI_STATUS_IGNORE));
+    while (!is_matched) {
+        MPIX_OK(MPIX_Is_matched(&send, &is_matched, MPI_STATUS_IGNORE));
+    }
+    MPIX_OK(MPI_Request_free(&send));
+    MPIX_OK(MPI_Request_free(&recv));
+}
+
+/* The other side uses MPI's plain receive. */
+static void run_plain(void)
+{
+    MPI_Request request;
+    int other;
+
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPI_Send_init(&word, 1, MPI_INT, 1, TAG, MPI_COMM_WORLD,
+                              &request));
+    } else {
+        MPIX_OK(MPI_Irecv(&other, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD,
+                          &request));
+        delay(NULL);
+        MPIX_OK(MPI_Cancel(&request));
+        MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Recv_init(&word, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD,
+                              &request));
+    }
+    MPIX_OK(MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* One side starts, the other one never does. */
+static void run_start(void)
+{
+    MPI_Request request = make(TAG);
+
+    MPIX_OK(MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE));
+    if (mpix_test.rank == 1) {
+        delay(NULL);
+    }
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &request));
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &request));
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* The same with a start by the host. */
+static void run_host(void)
+{
+    MPI_Request request = make(TAG);
+
+    MPIX_OK(MPIX_Matchall(1, &request, MPI_STATUSES_IGNORE));
+    if (mpix_test.rank == 1) {
+        delay(NULL);
+    }
+    MPIX_OK(MPI_Start(&request));
+    MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* Nobody sends the message that is received once. */
+static void run_once(void)
+{
+    MPI_Request request;
+
+    if (mpix_test.rank == 1) {
+        delay(NULL);
+        MPIX_OK(MPI_Send(&word, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD));
+        return;
+    }
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, TAG,
+                              MPI_COMM_WORLD, mpix_test.queue, &request));
+    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
+    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue));
+    MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+}
+
+int main(int argc, char **argv)
+{
+    static const mpix_test_case_t cases[] = {
+        {"forget", run_forget}, {"tags", run_tags},   {"order", run_order},
+        {"plain", run_plain},   {"start", run_start}, {"host", run_host},
+        {"once", run_once},     {NULL, NULL}
+    };
+
+    mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);
+    if (argc != 3) {
+        fprintf(stderr, "usage: mpix_waits CASE FILE\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    go = argv[2];
+    if (mpix_test.rank == 0) {
+        printf("pid %d\n", (int)getpid());
+        fflush(stdout);
+    }
+    mpix_test_cases(cases, 2, argv);
+    return mpix_test_end("mpix_waits");
+}

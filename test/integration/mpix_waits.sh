@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs whose two ranks do not fit: the library says once what waits for the
+# other rank and what that one has done, and tells whoever asks. Then the late
+# rank goes on, and the program ends.
+# usage: mpix_waits.sh trig|direct|host
+# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+set -uo pipefail
+
+lane=${1:?usage: mpix_waits.sh trig|direct|host}
+case $lane in
+direct) export UCX_ST_LANES=direct UCX_TLS=posix,self ;;
+host)   export UCX_ST_LANES=host ;;
+esac
+export UCX_ST_WARN_TIME=300ms
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+fail()
+{
+    echo "mpix_waits.sh: $*" >&2
+    cat "$dir/out" >&2
+    exit 1
+}
+
+# Waits until the output has the line, as a regular expression, or the program,
+# whose process is given, ends.
+# Usage: until_line REGEX PROCESS
+until_line()
+{
+    until grep -qE -e "$1" "$dir/out"; do
+        kill -0 "$2" 2>/dev/null || fail "no line \"$1\""
+        sleep 0.05
+    done
+}
+
+# Runs a case until both ranks have said the lines that are expected of them;
+# each once. Of rank 0 ucx_st_info tells the same.
+# Usage: run CASE LINE...
+run()
+{
+    local name=$1 line program pid out rc=0
+    shift
+    rm -f "$dir/go"
+    "$ST_RUN" mpirun -n 2 "${builddir:?}/test/integration/mpix_waits" "$name" \
+        "$dir/go" >"$dir/out" 2>&1 &
+    program=$!
+    for line; do
+        until_line "$line" $program
+    done
+    pid=$(sed -n 's/.*pid \([0-9]*\)$/\1/p' "$dir/out")
+    out=$("$ST_RUN" "$builddir/src/tools/ucx_st_info" -p "$pid") ||
+        fail "$name: ucx_st_info -p $pid"
+    grep -qE -e "^$1" <<<"$out" || fail "$name: not in the answer: $out"
+    touch "$dir/go"
+    wait $program || rc=$?
+    [ $rc -eq 0 ] || fail "$name ends with $rc"
+    for line; do
+        [ "$(grep -cE -e "$line" "$dir/out")" -eq 1 ] ||
+            fail "$name: not once: \"$line\""
+    done
+    echo "ok $name"
+}
+
+waited='has waited for [0-9.]+ s'
+nothing='rank 1 has announced nothing'
+case $lane in
+trig) word='lane trig does not know whether the peer has started it' ;;
+*)    word='the peer has not started it' ;;
+esac
+
+run forget \
+    "rank 0: matching $waited: receive of 4 bytes .*from rank 1, tag 9; $nothing"
+run tags \
+    "rank 0: matching $waited: receive of 4 bytes .*from rank 1, tag 9; \
+the peer has announced: a send of 4 bytes, tag 0" \
+    "rank 1: matching $waited: send of 4 bytes .*to rank 0, tag 0; \
+the peer has announced: a receive of 4 bytes, tag 9"
+run order \
+    "rank 0: matching $waited: send of 4 bytes .*to rank 1, tag 9; \
+the peer has announced: a send of 4 bytes, tag 9 \(the same direction: " \
+    "rank 1: matching $waited: send of 4 bytes .*to rank 0, tag 9; \
+the peer has announced: a send of 4 bytes, tag 9 \(the same direction: "
+run plain \
+    "rank 0: matching $waited: send of 4 bytes .*to rank 1, tag 9; $nothing"
+run start \
+    "rank 0: a queue $waited: receive of 4 bytes .*from rank 1, tag 9, use 1, \
+on lane $lane; $word"
+run host \
+    "rank 0: the host $waited: receive of 4 bytes .*from rank 1, tag 9, use 1, \
+on lane $lane; $word"
+run once \
+    "rank 0: MPIX_Enqueue_recv $waited: receive of 1 elements from any source, \
+tag 9"
