@@ -5,6 +5,7 @@
  */
 #include "st_cunit.h"
 #include "st_pair.h"
+#include "st_pe.h"
 #include "st_stream.h"
 #include "st_window.h"
 
@@ -420,6 +421,108 @@ WAITS_CASE(message, "0.1s")
     run_message(a, ucp_st_enqueue_send, &params);
     st_pair_sync(pair);
     CU_ASSERT_EQUAL(value[1], 5);
+}
+
+/* A receive of a channel; and an end that is to be moved, whose other end is
+ * not there */
+static void check_channel(st_pes_t *pes)
+{
+    ucp_st_channel_h end[2] = {st_pes_channel(pes, 0, 1, 7, 0),
+                               st_pes_channel(pes, 1, 0, 7, 1)};
+    uint64_t value[2]       = {5, 0};
+    said_t heard[2]         = {{0}};
+    ucs_status_t status;
+
+    status = ucp_st_channel_recv(end[1], ST_PE_MSG(&value[1], 8, hear,
+                                                   &heard[1]), NULL);
+    CU_ASSERT_EQUAL(status, UCS_INPROGRESS);
+    while (count("channel 7, end 1 has waited for 0.") == 0) {
+        st_pes_progress(pes);
+    }
+    CU_ASSERT_EQUAL(count("receive number 0 of 8 bytes, and 0 behind it; the "
+                          "other end has sent nothing with this number\n"), 1);
+    (void)await(pes, ucp_st_channel_send(end[0],
+                                         ST_PE_MSG(&value[0], 8, hear,
+                                                   &heard[0])), &heard[0]);
+    CU_ASSERT_EQUAL(await(pes, status, &heard[1]), UCS_OK);
+    CU_ASSERT_EQUAL(value[1], 5);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[0]), UCS_OK);
+
+    /* Nobody takes the stop */
+    heard[1] = (said_t){0};
+    CU_ASSERT_EQUAL(ucp_st_channel_quiesce(end[1], hear, &heard[1]),
+                    UCS_INPROGRESS);
+    while (count("it is to become quiet; the other end has not answered") ==
+           0) {
+        st_pes_progress(pes);
+    }
+    CU_ASSERT_EQUAL(count("channel 7, end 1 has waited for "), 2);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end[1]), UCS_OK);
+}
+
+ST_CASE(channel)
+{
+    char *before = st_env_set("UCX_ST_WARN_TIME", "0.1s");
+    st_pes_t pes;
+
+    said[0] = '\0';
+    ucs_log_push_handler(on_log);
+    st_pes_init(&pes, 2, NULL);
+    check_channel(&pes);
+    st_pes_cleanup(&pes);
+    ucs_log_pop_handler();
+    st_env_restore("UCX_ST_WARN_TIME", before);
+}
+
+/* The same with an st worker, whose process is asked, too */
+static void check_channel_st(st_side_t *side)
+{
+    ucp_st_channel_ctx_params_t ctx_params = {
+        .field_mask = UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER |
+                      UCP_ST_CHANNEL_CTX_PARAM_FIELD_ST_WORKER,
+        .ucp_worker = side->ucp_worker,
+        .st_worker  = side->worker
+    };
+    ucp_st_channel_params_t params         = {
+        .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_ID,
+        .id         = 7
+    };
+    uint64_t value                         = 0;
+    said_t heard                           = {0};
+    ucp_st_channel_ctx_h ctx;
+    ucp_st_channel_h end;
+
+    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_ctx_create(&ctx_params, &ctx), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_channel_create(ctx, &params, &end), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_recv(end, ST_PE_MSG(&value, 8, hear, &heard),
+                                        NULL), UCS_INPROGRESS);
+    while (count("channel 7, end 0 has waited for 0.") == 0) {
+        ucp_st_channel_progress(ctx);
+    }
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "\nchannel 7, end 0 has waited for "));
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
+    CU_ASSERT_PTR_NULL(strstr(ask(), "channel 7"));
+    while (ucp_st_channel_ctx_destroy(ctx) == UCS_ERR_BUSY) {
+        ucp_worker_progress(side->ucp_worker);
+        ucp_st_channel_progress(ctx);
+    }
+    CU_ASSERT_EQUAL(count("channel 7"), 1);
+}
+
+ST_CASE(channel_st)
+{
+    char *before = st_env_set("UCX_ST_WARN_TIME", "0.1s");
+    st_side_t side;
+
+    said[0] = '\0';
+    ucs_log_push_handler(on_log);
+    if (st_side_init_user(&side, UCP_FEATURE_TAG | UCP_FEATURE_AM,
+                          UCS_THREAD_MODE_MULTI)) {
+        check_channel_st(&side);
+        st_side_cleanup(&side);
+    }
+    ucs_log_pop_handler();
+    st_env_restore("UCX_ST_WARN_TIME", before);
 }
 
 /* What a layer above waits for; also without an st worker */

@@ -58,6 +58,9 @@ static void st_channel_recv_done(st_channel_op_t *op)
 {
     ucp_st_channel_h channel = op->channel;
 
+    if ((channel != NULL) && (channel->note != NULL)) {
+        st_channel_waits_end(channel);
+    }
     if ((channel != NULL) && (channel->state == ST_CHANNEL_MOVING) &&
         (op->status == UCS_ERR_CANCELED)) {
         st_channel_move_again(channel, op->number);
@@ -149,7 +152,10 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
     ucs_list_head_init(&ctx->told);
     ucs_list_head_init(&ctx->uses);
     ucs_list_head_init(&ctx->pairs);
-    status = st_channel_ctrl_init(ctx);
+    status = st_channel_waits_init(ctx);
+    if (status == UCS_OK) {
+        status = st_channel_ctrl_init(ctx);
+    }
     if (status != UCS_OK) {
         (void)ucp_st_channel_ctx_destroy(ctx);
         return status;
@@ -215,6 +221,9 @@ unsigned ucp_st_channel_progress(ucp_st_channel_ctx_h ctx)
     }
     if (ctx->st_worker != NULL) {
         count += st_channel_stream_progress(ctx);
+    }
+    if (count == 0) {
+        st_channel_waits_progress(ctx);
     }
     return count;
 }
@@ -394,6 +403,7 @@ ucs_status_t ucp_st_channel_destroy(ucp_st_channel_h channel)
         return UCS_ERR_BUSY;
     }
     ucs_list_del(&channel->link);
+    st_channel_waits_end(channel);
     channel->is_dead = 1;
     st_channel_hold(channel);
     is_moving = (channel->state == ST_CHANNEL_MOVING);

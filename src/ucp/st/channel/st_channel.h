@@ -10,6 +10,7 @@
 #define UCP_ST_CHANNEL_INT_H_
 
 #include "core/st_stack.h"
+#include "core/st_waits.h"
 
 #include <ucp_st_msg.h>
 
@@ -107,6 +108,9 @@ struct ucp_st_channel_ctx {
     int                 is_posting; /* ... which is being done */
     st_channel_op_t     *controls[ST_CHANNEL_CONTROLS]; /* Receives */
     int                 is_closing;
+    double              warn_time; /* UCX_ST_WARN_TIME, s */
+    unsigned            idle;      /* Rounds of progress that found nothing */
+    double              look_time; /* Of the last look for what waits, s */
 };
 
 /** What an end does about its being moved. */
@@ -159,6 +163,8 @@ struct ucp_st_channel {
     uint64_t             asked;      /* The other one's move that waits for an
                                         answer; 0: none */
     uint64_t             count;      /* The other end's next number */
+    ucp_st_look_t        look;       /* While it waits for the other end */
+    ucp_st_note_h        note;       /* Of that; or NULL */
 };
 
 
@@ -272,6 +278,17 @@ unsigned st_channel_move_progress(ucp_st_channel_h channel);
 
 /** Forget what a channel has of it. */
 void st_channel_move_cleanup(ucp_st_channel_h channel);
+
+
+/* st_channel_waits.c: what waits for other ends */
+
+ucs_status_t st_channel_waits_init(ucp_st_channel_ctx_h ctx);
+
+/** A round of progress found nothing: look now and then. */
+void st_channel_waits_progress(ucp_st_channel_ctx_h ctx);
+
+/** What a channel waited for is over. */
+void st_channel_waits_end(ucp_st_channel_h channel);
 
 
 /* st_channel_stream.c: operations on streams */

@@ -74,6 +74,7 @@ static void st_channel_move_ended(ucp_st_channel_h channel, ucs_status_t status)
     ucp_st_channel_cb_t cb = channel->quiet_cb;
 
     ucs_list_del(&channel->moving);
+    st_channel_waits_end(channel);
     channel->state = (status == UCS_OK) ? ST_CHANNEL_QUIET : ST_CHANNEL_OPEN;
     if (cb != NULL) {
         cb(channel->quiet_arg, status, 0);

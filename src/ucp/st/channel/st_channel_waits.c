@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_channel_waits.c - channels that wait for their other ends say so once.
+ *
+ * The thread that makes the calls looks, while it finds nothing to do. In a
+ * context with an st worker what waits is noted there, so that the process
+ * tells it, too, when it is asked.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "channel/st_channel.h"
+#include "core/st_config.h"
+#include "core/st_log.h"
+#include "core/st_worker.h"
+
+#include <stdio.h>
+
+/* Rounds of progress that find nothing from one look at the clock to the next,
+ * and seconds between two looks at all channels */
+#define ST_CHANNEL_WAITS_ROUNDS 256
+#define ST_CHANNEL_WAITS_TIME   0.1
+
+/* What a channel waits for: with a number, one of its waits */
+enum {
+    ST_CHANNEL_WAITS_RECV,
+    ST_CHANNEL_WAITS_SEND,
+    ST_CHANNEL_WAITS_MOVE
+};
+
+
+ucs_status_t st_channel_waits_init(ucp_st_channel_ctx_h ctx)
+{
+    ucp_st_config_t config;
+    ucs_status_t status = ucp_st_config_read(&config);
+
+    if (status == UCS_OK) {
+        ctx->warn_time = config.warn_time;
+        ucp_st_config_release(&config);
+    }
+    return status;
+}
+
+void st_channel_waits_end(ucp_st_channel_h channel)
+{
+    ucp_st_note_end(channel->note);
+    channel->note       = NULL;
+    channel->look.since = 0;
+}
+
+/* Which wait it is, and the words for it; 0 if there is none */
+static int st_channel_waits_find(ucp_st_channel_h channel, uint64_t *number_p,
+                                 char *text, size_t max)
+{
+    const st_channel_op_t *op;
+
+    if (channel->state == ST_CHANNEL_MOVING) {
+        *number_p = (channel->moves << 2) | ST_CHANNEL_WAITS_MOVE;
+        snprintf(text, max, "it is to become quiet; the other end has %s",
+                 channel->is_counted ? "answered, and messages are on the way" :
+                                       "not answered");
+    } else if (!ucs_list_is_empty(&channel->recvs)) {
+        op        = ucs_list_head(&channel->recvs, st_channel_op_t, link);
+        *number_p = (op->number << 2) | ST_CHANNEL_WAITS_RECV;
+        snprintf(text, max, "receive number %lu of %zu bytes, and %lu behind "
+                 "it; the other end has sent nothing with this number",
+                 op->number, op->msg.length,
+                 ucs_list_length(&channel->recvs) - 1);
+    } else if (!ucs_list_is_empty(&channel->put_off)) {
+        op        = ucs_list_head(&channel->put_off, st_channel_op_t, link);
+        *number_p = (op->number << 2) | ST_CHANNEL_WAITS_SEND;
+        snprintf(text, max, "send number %lu of %zu bytes, and %lu behind it, "
+                 "are put off; the other end %s", op->number, op->msg.length,
+                 ucs_list_length(&channel->put_off) - 1,
+                 (channel->ep == NULL) ? "is not known" :
+                 "is being moved, and was not bound again");
+    } else {
+        return 0;
+    }
+    return 1;
+}
+
+/* Has waited for so long: note it, or warn of it */
+static void st_channel_waits_tell(ucp_st_channel_h channel, double time,
+                                  const char *text)
+{
+    ucp_st_channel_ctx_h ctx = channel->ctx;
+    char who[64];
+
+    snprintf(who, sizeof(who), "channel %lu, end %u", channel->id,
+             channel->end);
+    if (ctx->st_worker != NULL) {
+        if (channel->note == NULL) {
+            (void)ucp_st_note_begin(who, text, time, &channel->note);
+        }
+    } else if (!channel->look.is_told && (ctx->warn_time > 0) &&
+               (time >= ctx->warn_time)) {
+        channel->look.is_told = 1;
+        ucs_warn("%s has waited for %.*f s: %s", who, (time < 10) ? 1 : 0, time,
+                 text);
+    }
+}
+
+static void st_channel_waits_look(ucp_st_channel_h channel, double now)
+{
+    ucp_st_look_t *look = &channel->look;
+    uint64_t number;
+    char text[192];
+
+    if (!st_channel_waits_find(channel, &number, text, sizeof(text))) {
+        st_channel_waits_end(channel);
+    } else if ((look->since == 0) || (look->number != number)) {
+        st_channel_waits_end(channel);
+        *look = (ucp_st_look_t){.since = now, .number = number};
+    } else {
+        st_channel_waits_tell(channel, now - look->since, text);
+    }
+}
+
+void st_channel_waits_progress(ucp_st_channel_ctx_h ctx)
+{
+    ucp_st_channel_h channel;
+    double now;
+    unsigned i;
+
+    if ((++ctx->idle % ST_CHANNEL_WAITS_ROUNDS) != 0) {
+        return;
+    }
+    now = ucp_st_worker_now();
+    if ((now - ctx->look_time) < ST_CHANNEL_WAITS_TIME) {
+        return;
+    }
+    ctx->look_time = now;
+    for (i = 0; i < ST_CHANNEL_BUCKETS; ++i) {
+        ucs_list_for_each(channel, &ctx->channels[i], link) {
+            st_channel_waits_look(channel, now);
+        }
+    }
+}
