@@ -31,6 +31,10 @@
 /* UCP has room for so many kinds of active messages at least */
 #define UCP_ST_CTRL_MIN_IDS 64u
 
+/* Looks for what waits are so far apart, seconds, unless warnings are to come
+ * sooner */
+#define UCP_ST_CTRL_LOOK_TIME 1.0
+
 /* Frames that UCP has at once */
 #define UCP_ST_CTRL_MAX_SENDS 64
 
@@ -364,19 +368,26 @@ static void ucp_st_ctrl_ask_ops(ucp_st_worker_h worker)
     }
 }
 
-unsigned ucp_st_ctrl_look(ucp_st_worker_h worker)
+unsigned ucp_st_ctrl_look(ucp_st_worker_h worker, int is_forced)
 {
-    double age = (worker->config.warn_time > 0) ? worker->config.warn_time :
-                                                  INFINITY;
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    double age                 = (worker->config.warn_time > 0) ?
+                                 worker->config.warn_time : INFINITY;
     char text[UCP_ST_WAITS_WARN_SIZE];
     ucp_st_waits_t waits;
+    unsigned count;
 
     ucp_st_waits_init(&waits, text, sizeof(text), age);
     ucp_st_worker_lock(worker);
-    ucp_st_waits_look(worker, &waits);
+    if (is_forced || ((waits.now - ctrl->look_time) >= ctrl->look_interval)) {
+        ucp_st_waits_look(worker, &waits);
+        ctrl->look_time  = waits.now;
+        ctrl->look_count = waits.count;
+    }
+    count = ctrl->look_count;
     ucp_st_worker_unlock(worker);
     ucp_st_waits_warn(&waits);
-    return waits.count;
+    return count;
 }
 
 unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
@@ -410,7 +421,7 @@ unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
     if (is_time) {
-        (void)ucp_st_ctrl_look(worker);
+        (void)ucp_st_ctrl_look(worker, 0);
     }
     return count;
 }
@@ -474,9 +485,13 @@ static void ucp_st_ctrl_init(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
 
-    ctrl->interval = worker->config.ping_interval;
-    if (worker->config.warn_time > 0) {
-        ctrl->interval = ucs_min(ctrl->interval, worker->config.warn_time);
+    double warn_time           = worker->config.warn_time;
+
+    ctrl->interval      = worker->config.ping_interval;
+    ctrl->look_interval = UCP_ST_CTRL_LOOK_TIME;
+    if (warn_time > 0) {
+        ctrl->interval      = ucs_min(ctrl->interval, warn_time);
+        ctrl->look_interval = ucs_min(ctrl->look_interval, warn_time / 8);
     }
     ucp_st_svc_init(worker);
     ucp_st_call_init(worker);

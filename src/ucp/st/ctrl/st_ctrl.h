@@ -17,9 +17,12 @@ typedef struct ucp_st_ctrl_worker {
     unsigned                sends;       /* that UCP has not completed */
     uint64_t                round;       /* calls of progress() begun */
     unsigned                going_peers; /* not gone, but lost or leaving */
-    double                  interval;    /* of questions about peers, and of
-                                            looks for what waits, s; read-only
-                                            */
+    double                  interval;    /* of questions about peers, s;
+                                            read-only */
+    double                  look_interval; /* of looks for what waits, at least,
+                                            s; read-only */
+    double                  look_time;   /* of the last one, s */
+    unsigned                look_count;  /* what it has seen */
     double                  last_time;   /* of these by the host, s */
     ucp_st_peer_t           *last_asked; /* since then; only compared */
     ucp_st_service_client_t watch;       /* its own */
@@ -66,8 +69,9 @@ ucs_status_t ucp_st_ctrl_ep_create(ucp_st_peer_t *peer, ucp_worker_h ucp_worker,
 void ucp_st_ctrl_ep_failed(void *peer, ucp_ep_h ep, ucs_status_t status);
 
 /** Warn of what has waited for UCX_ST_WARN_TIME; how much waits, also for less
- *  long. The lock is not held. */
-unsigned ucp_st_ctrl_look(ucp_st_worker_h worker);
+ *  long. Unless `is_forced`, that is what the last look has seen if it was a
+ *  moment ago: a look goes through all operations. The lock is not held. */
+unsigned ucp_st_ctrl_look(ucp_st_worker_h worker, int is_forced);
 
 /** UCP has completed one of `sends`. The lock is not held. */
 void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status);

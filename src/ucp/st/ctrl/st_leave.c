@@ -385,7 +385,7 @@ static int ucp_st_watch_serve(void *arg)
     settle = ucp_st_leave_settle_late(worker);
     ucp_st_worker_unlock(worker);
     if ((left <= 0) || !is_needed) {
-        is_needed |= (ucp_st_ctrl_look(worker) > 0);
+        is_needed |= (ucp_st_ctrl_look(worker, !is_needed) > 0);
     }
     __atomic_store_n(&ctrl->is_watching, is_needed, __ATOMIC_RELAXED);
     if (left <= 0) {
