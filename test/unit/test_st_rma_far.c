@@ -4,14 +4,17 @@
  * signals there and back, also to a sleeper, and what becomes of them when
  * that process is killed. This program is the other process, too.
  */
+#include "st_ask.h"
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_stream.h"
 #include "st_window.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LEN    100000 /* more than UCP sends at once */
@@ -271,6 +274,30 @@ ST_CASE(wait_death)
     far_check_dead(&far);
     CU_ASSERT_TRUE(st_far_is_death(
             ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
+    far_cleanup(&far);
+}
+
+/* A stream is at a quiet for a process that does not answer */
+ST_CASE(quiet_waits)
+{
+    far_t far;
+
+    if (st_lane() == UCP_ST_LANE_DIRECT) {
+        st_cunit_skip("lane direct needs no answer");
+        return;
+    }
+    other_start(&far, MODE_IDLE);
+    st_far_stop(&far.other);
+    st_put(&far.window, 0, LEN, 0);
+    st_quiet(&far.window);
+    while (strstr(st_ask(getpid()), ": a quiet has waited for ") == NULL) {
+        sched_yield();
+    }
+    CU_ASSERT_PTR_NOT_NULL(strstr(st_ask(getpid()), " s: one-sided operations "
+                                  "that have not ended: 1 on lane "));
+    st_far_kill(&far.other);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
+    far_check_dead(&far);
     far_cleanup(&far);
 }
 

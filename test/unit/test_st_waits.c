@@ -3,6 +3,7 @@
  * test_st_waits.c - what the library says of what waits for a peer: once by
  * itself (UCX_ST_WARN_TIME), and to whoever asks.
  */
+#include "st_ask.h"
 #include "st_cunit.h"
 #include "st_pair.h"
 #include "st_pe.h"
@@ -13,13 +14,10 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stddef.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -114,32 +112,10 @@ static void stays(st_pair_t *pair, const char *what, const char *more,
     CU_ASSERT_EQUAL(lines(what, more), number);
 }
 
-/* What a process answers; "" if nothing */
-static const char *ask_of(pid_t pid)
-{
-    static char text[1 << 17];
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd                     = socket(AF_UNIX, SOCK_STREAM, 0);
-    size_t length              = 0;
-    ssize_t ret;
-    int size;
-
-    size = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-                    UCP_ST_SOCKET_NAME, (int)pid);
-    if (connect(fd, (const struct sockaddr*)&address,
-                offsetof(struct sockaddr_un, sun_path) + 1 + size) == 0) {
-        while ((ret = read(fd, text + length, sizeof(text) - 1 - length)) > 0) {
-            length += ret;
-        }
-    }
-    text[length] = '\0';
-    close(fd);
-    return text;
-}
-
+/* What this process answers */
 static const char *ask(void)
 {
-    return ask_of(getpid());
+    return st_ask(getpid());
 }
 
 /* Run a case between two sides, with a time until warnings */
@@ -201,7 +177,8 @@ WAITS_CASE(match_tags_recv, "0.1s")
 
     announced(pair);
     recv = imatch(b, 0, 9, NULL);
-    until(pair, ", tag 9; the peer has announced: a send of 256 bytes, tag 3\n");
+    until(pair, ", tag 9; the peer has announced: a send of 256 bytes, tag "
+          "3\n");
     CU_ASSERT_EQUAL(lines(": matching has waited for ",
                           " s: receive of 256 bytes from peer 0x"), 1);
     stays(pair, ": receive of 256 bytes from", ", tag 9;", 1);
@@ -615,7 +592,7 @@ static void ask_as_nobody(void)
     pid_t pid  = fork();
 
     if (pid == 0) {
-        _exit((setuid(65534) != 0) ? 2 : (*ask_of(getppid()) != '\0'));
+        _exit((setuid(65534) != 0) ? 2 : (*st_ask(getppid()) != '\0'));
     }
     CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
     CU_ASSERT_EQUAL(status, 0);
