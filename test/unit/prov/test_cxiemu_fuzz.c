@@ -227,7 +227,7 @@ static void draw_record(fuzz_t *fuzz, const target_t *target,
     }
 }
 
-/* Receives that records may find, and of which some are longer than a message */
+/* Receives that records may find: some are longer than a message */
 static void post_receives(fuzz_t *fuzz, target_t *target)
 {
     unsigned i = (unsigned)fuzz_random(fuzz, BUFFERS);
