@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cxiemu_fuzz.c - whatever another process may write: addresses, ports of a
- * NIC, records and acknowledgements of a link. Nothing of it reaches memory that
- * was not given to peers, and afterwards the card works.
+ * test_cxiemu_fuzz.c - whatever another process may write: addresses, ports of
+ * a NIC, records and acknowledgements of a link. Nothing of it reaches memory
+ * that was not given to peers, and afterwards the card works.
  *
  * The endpoint is its own peer. What its link takes as coming from elsewhere is
  * written by the test; memory that records name as the initiator's is that of a
@@ -370,8 +370,8 @@ TARGET_CASE(acks)
     }
 }
 
-/* What anybody writes who has mapped a NIC's memory: ports, bits of those that
- * are ready, and what stands in a link that is announced */
+/* What a process writes that has mapped a NIC's memory: ports, bits of those
+ * that are ready, and what stands in a link that is announced */
 TARGET_CASE(ports)
 {
     cxiemu_nic_t *nic = target->side.nic;

@@ -214,7 +214,8 @@ static void exchange(int socket, cxiemu_side_t *side)
     free(data);
 }
 
-/* Who may attach to the other one: bit 0, the first, bit 1, the second */
+/* The roles that may attach to the other one: bit 0, the first, bit 1, the
+ * second */
 static void attach_role(int socket, unsigned allowed, unsigned self)
 {
     cxiemu_side_t side;
