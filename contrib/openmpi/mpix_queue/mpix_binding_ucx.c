@@ -112,6 +112,9 @@ static ucs_status_t mpix_ucx_resolve_reply(const mpix_exchange_in_t *in,
         .address    = (const ucp_address_t*)(in->address + in->header.length)
     };
 
+    if (in->header.reply_length == 0) {
+        return UCS_ERR_INVALID_ADDR;
+    }
     /* It goes with the PML's worker, as MPI's own endpoints may: whatever UCP
      * joins it to at the other end is not disturbed by its end */
     return ucp_ep_create(mpix_global.pml_worker, &params, &route->ep);
