@@ -165,9 +165,6 @@ cassini_ct_back_t cassini_ct_read(cassini_user_t *user, cassini_user_ct_t *ct);
 double cassini_limit(void);
 double cassini_now(void);
 
-/** For 2 s do nothing; fails the case if the process uses 1 % of a processor or
- *  more meanwhile. */
-void cassini_expect_idle(void);
 
 /** Run this program again as a child that only calls a function of the suite's
  *  table, on the same NIC; or, with settings NAME=VALUE, one a line, on a NIC

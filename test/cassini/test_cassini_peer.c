@@ -342,7 +342,7 @@ ST_CASE(stopped)
 ST_CASE_WITH(idle, pair_t, pair, open_pair(pair), close_pair(pair))
 {
     get_from_stopped(pair);
-    cassini_expect_idle();
+    st_cunit_expect_idle(NULL);
     CU_ASSERT(!cassini_event_is_there(&pair->user, 0));
     CU_ASSERT(kill(pair->pid, SIGCONT) == 0);
     cassini_event_rc(&pair->user, CASSINI_EV_REPLY, CASSINI_RC_OK);

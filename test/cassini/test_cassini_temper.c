@@ -684,7 +684,7 @@ ST_CASE_WITH(idle, full_t, full, open_full(full, 0), close_full(full))
     set(&full->user, &ct, 0);
     trigger_event(&full->user, &ct, 1);
     CU_ASSERT(cassini_drained(full->user.trig, 30000));
-    cassini_expect_idle();
+    st_cunit_expect_idle(NULL);
     *(volatile uint64_t*)ct.ct->page = 1;
     cassini_event_rc(&full->user, CASSINI_EV_TRIGGERED_OP, CASSINI_RC_OK);
     cassini_ct_close(&ct);
@@ -703,7 +703,7 @@ static void part_idle_stalled(void)
     for (i = 1; i <= 2; ++i) {
         trigger_event(&user, &ct, i);
     }
-    cassini_expect_idle();
+    st_cunit_expect_idle(NULL);
     CU_ASSERT(!cassini_drained(user.trig, 0));
     *(volatile uint64_t*)ct.ct->page = 2;
     for (i = 1; i <= 2; ++i) {

@@ -18,7 +18,7 @@ static const char usage_text[] =
     "  --percent N       of the iterations\n"
     "  --needs-all       p4, p5: a pair that finds no lane is a failure\n"
     "  --lanes NAME,NAME p8: the lanes of its operations (host,trig)\n"
-    "  --limit SECONDS   in which something must go on (60)\n";
+    "  --limit SECONDS   in which something must go on (300)\n";
 
 
 static const struct option long_options[] = {

@@ -20,7 +20,7 @@ typedef struct st_progress_options {
 
 
 #define ST_PROGRESS_DEFAULTS \
-    { .percent = 100, .limit = 60, .lanes = {"host", "trig"} }
+    { .percent = 100, .limit = 300, .lanes = {"host", "trig"} }
 
 /** Flags of programs */
 enum {

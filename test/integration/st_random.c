@@ -25,7 +25,7 @@ static const char usage_text[] =
     "  --max-uses N     of a message, at most 40 (12)\n"
     "  --no-late        match everything before the first step\n"
     "  --some           leave out programs that do not find enough lanes\n"
-    "  --limit SECONDS  in which a program must end (60)\n"
+    "  --limit SECONDS  in which a program must end (300)\n"
     "  --verbose        print the programs\n";
 
 

@@ -26,7 +26,7 @@ typedef struct st_random_options {
 } st_random_options_t;
 
 #define ST_RANDOM_DEFAULTS \
-    { .count = 100, .limit = 60, .gen = ST_GEN_DEFAULTS }
+    { .count = 100, .limit = 300, .gen = ST_GEN_DEFAULTS }
 
 
 /** What was run; sums. */

@@ -225,7 +225,7 @@ static unsigned st_random_find_lanes(const char *found[])
     const char *env[]        = {"UCX_ST_LANES", NULL, NULL};
     st_world_params_t params = {
         .count = 1,
-        .limit = 60,
+        .limit = 300,
         .env   = env,
         .main  = st_random_nothing
     };

@@ -11,9 +11,6 @@
 
 #define FORK_MAX_USERS 16
 
-/* A child hangs after so many seconds */
-#define FORK_LIMIT 60
-
 
 /* A thread that calls a function until it is stopped; atomic */
 typedef struct {
@@ -48,7 +45,7 @@ int fork_one(int (*child)(void))
     (void)fflush(NULL); /* The child's exit writes what it has */
     pid = fork();
     if (pid == 0) {
-        (void)alarm(FORK_LIMIT);
+        (void)alarm(st_cunit_limit() / 2); /* before the parent's case */
         line = child();
         if (line != 0) {
             fprintf(stderr, "child: line %d\n", line);

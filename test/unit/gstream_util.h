@@ -15,8 +15,7 @@
 /** A host stream and what identifies its executor thread. */
 typedef struct {
     ucs_gstream_h stream;
-    pid_t         tid;       /**< Kernel's thread id */
-    clockid_t     cpu_clock; /**< CPU time of the thread */
+    pid_t         tid; /**< Kernel's thread id */
 } gstream_util_t;
 
 

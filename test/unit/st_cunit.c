@@ -10,10 +10,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define ST_CUNIT_EXIT_SKIP       77
 #define ST_CUNIT_DEFAULT_TIMEOUT 120
+
+/* Idle threads are found asleep so often in a row, and go to sleep so often in
+ * 50 ms at most, all together */
+#define ST_CUNIT_IDLE_LOOKS  10
+#define ST_CUNIT_IDLE_SLEEPS 20
 
 
 /* State of one run. Main thread only, but for 'current', which the signal
@@ -267,33 +273,85 @@ int st_cunit_main(const char *suite, int argc, char **argv)
     return ret;
 }
 
-unsigned long st_cunit_sleeps(const char *thread_name)
+/* What the kernel tells of a thread of this process */
+typedef struct st_cunit_thread {
+    char          name[16];
+    char          state;
+    unsigned long sleeps; /* How often it has gone to sleep */
+} st_cunit_thread_t;
+
+/* 0 if it has ended */
+static int st_cunit_read_thread(const char *tid, st_cunit_thread_t *thread)
+{
+    char path[280], line[256];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%s/status", tid);
+    file = fopen(path, "r");
+    if (file == NULL) {
+        return 0;
+    }
+    memset(thread, 0, sizeof(*thread));
+    while (fgets(line, sizeof(line), file) != NULL) {
+        (void)sscanf(line, "Name: %15s", thread->name);
+        (void)sscanf(line, "State: %c", &thread->state);
+        (void)sscanf(line, "voluntary_ctxt_switches: %lu", &thread->sleeps);
+    }
+    fclose(file);
+    return 1;
+}
+
+/* How often threads of a name, or all but the calling one if it is NULL, have
+ * gone to sleep, and how many do not sleep now. */
+static unsigned long st_cunit_count_sleeps(const char *name, unsigned *awake_p)
 {
     DIR *dir            = opendir("/proc/self/task");
     unsigned long total = 0;
-    unsigned long count;
-    char path[280], line[256], name[16];
+    st_cunit_thread_t thread;
     struct dirent *entry;
-    FILE *file;
 
+    *awake_p = 0;
     while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
-        snprintf(path, sizeof(path), "/proc/self/task/%s/status",
-                 entry->d_name);
-        file    = fopen(path, "r");
-        name[0] = '\0';
-        while ((file != NULL) && (fgets(line, sizeof(line), file) != NULL)) {
-            (void)sscanf(line, "Name: %15s", name);
-            if ((sscanf(line, "voluntary_ctxt_switches: %lu", &count) == 1) &&
-                !strcmp(name, thread_name)) {
-                total += count;
-            }
-        }
-        if (file != NULL) {
-            fclose(file);
+        if ((entry->d_name[0] != '.') &&
+            st_cunit_read_thread(entry->d_name, &thread) &&
+            ((name != NULL) ? !strcmp(thread.name, name) :
+                              (atol(entry->d_name) != syscall(SYS_gettid)))) {
+            total    += thread.sleeps;
+            *awake_p += (thread.state == 'R');
         }
     }
     if (dir != NULL) {
         closedir(dir);
     }
     return total;
+}
+
+unsigned long st_cunit_sleeps(const char *thread_name)
+{
+    unsigned awake;
+
+    return st_cunit_count_sleeps(thread_name, &awake);
+}
+
+void st_cunit_expect_idle(const char *thread_name)
+{
+    unsigned num_asleep = 0;
+    unsigned long sleeps;
+    unsigned awake, i;
+
+    while (num_asleep < ST_CUNIT_IDLE_LOOKS) {
+        (void)st_cunit_count_sleeps(thread_name, &awake);
+        num_asleep = (awake == 0) ? (num_asleep + 1) : 0;
+        (void)usleep(1000);
+    }
+    sleeps = st_cunit_count_sleeps(thread_name, &awake);
+    for (i = 1; i <= 20; ++i) {
+        (void)usleep(50000);
+        num_asleep = (unsigned)(st_cunit_count_sleeps(thread_name, &awake) -
+                                sleeps);
+        if (num_asleep > i * ST_CUNIT_IDLE_SLEEPS) {
+            break;
+        }
+    }
+    CU_ASSERT(num_asleep <= (i * ST_CUNIT_IDLE_SLEEPS));
 }

@@ -121,6 +121,13 @@ char *st_env_set(const char *name, const char *value);
 /** Set it to what st_env_set() returned, which is gone afterwards. */
 void st_env_restore(const char *name, char *before);
 
+/**
+ * Expect that this process' threads of a name, or all but the calling one if it
+ * is NULL, do not work: waits until they are found asleep again and again, for
+ * which a thread that polls has no end, then fails the case if they wake up too
+ * often.
+ */
+void st_cunit_expect_idle(const char *thread_name);
 
 /** How often this process' threads of a name have gone to sleep so far. */
 unsigned long st_cunit_sleeps(const char *thread_name);

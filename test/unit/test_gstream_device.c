@@ -138,7 +138,7 @@ typedef struct {
 
 static void slow_store(void *arg, size_t offset, uint64_t value)
 {
-    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 10000000000ull;
+    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 60000000000ull;
     slow_t *slow = arg;
 
     atomic_store(&slow->is_in, 1);

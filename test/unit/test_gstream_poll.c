@@ -190,7 +190,7 @@ static _Atomic int is_slow_in, is_slow_late, slow_go;
 
 static int poll_slowly(void *arg)
 {
-    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 10000000000ull;
+    uint64_t end = gstream_util_clock(CLOCK_MONOTONIC) + 60000000000ull;
 
     atomic_store(&is_slow_in, 1);
     while (!atomic_load(&slow_go) && !atomic_load(&is_slow_late)) {

@@ -234,7 +234,7 @@ static void run_ranks(run_func_t run)
         if (child[i] == 0) {
             peer_socket = sockets[i];
             (void)close(sockets[1 - i]);
-            alarm(60);
+            alarm(st_cunit_limit());
             rank_init(&rank);
             run(&rank, i);
             rank_cleanup(&rank);
