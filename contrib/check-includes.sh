@@ -77,21 +77,22 @@ check_folder()
     done < <(find "$dir" -name '*.[ch]' -not -path '*/.*' | sort)
 }
 
-check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|gpu|gstream(_copy|_event|_group|_ipc|_memory)?|ledger|thread)\.h' \
+check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory)?|ledger|thread)\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
 # What the emulated card shares with the libraries includes nothing of theirs
 check_file src/ucs_ext/ledger.c 'ucs_ledger\.h'
 check_file src/ucs_ext/gpu.c 'ucs_gpu\.h'
+check_file src/ucs_ext/api/ucs_fork.h ''
 check_file src/ucs_ext/api/ucs_ledger.h ''
 check_file src/ucs_ext/api/ucs_gpu.h ''
 check_file src/ucs_ext/api/ucs_thread.h ''
-check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h|ucs_(gpu|ledger|thread)\.h'
+check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h|ucs_(fork|gpu|ledger|thread)\.h'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_(gpu|gstream(_memory)?|ledger|thread|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    'ucs_ext/.*|ucs_(fork|gpu|gstream(_memory)?|ledger|thread|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
-    'ucs_ext/.*|ucs_(ext_config|gstream(_copy|_ipc|_memory)?|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|ucp_st_msg\.h' \
+    'ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory)?|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|ucp_st_msg\.h' \
     '/st_direct_copy\.c$' 'emmintrin\.h'
 check_st api ''
 check_st core 'core/.*'

@@ -10,6 +10,7 @@
 #include "gstream_host.h"
 #include "gstream_futex.h"
 #include "gstream_sleep.h"
+#include "api/ucs_fork.h"
 #include "api/ucs_gstream_memory.h"
 #include "api/ucs_trace.h"
 
@@ -31,6 +32,7 @@ static struct {
     ucs_list_link_t streams;
     uint64_t        num_streams;
     uint64_t        num_ends;
+    int             has_fork; /* The thread that forks has the lock */
 } gstream_registry = {
     .lock    = PTHREAD_MUTEX_INITIALIZER,
     .streams = UCS_LIST_INITIALIZER(&gstream_registry.streams,
@@ -93,22 +95,25 @@ static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
 
 void gstream_registry_fork_begin(void)
 {
-    pthread_mutex_lock(&gstream_registry.lock);
+    gstream_registry.has_fork = ucs_fork_lock(&gstream_registry.lock);
 }
 
 /* Streams of devices know by their runtime that they are a parent's */
 void gstream_registry_fork_end(int is_child)
 {
+    int has_lock = gstream_registry.has_fork;
     ucs_gstream_h entry;
 
-    if (is_child) {
+    if (is_child && !has_lock) {
+        ucs_list_head_init(&gstream_registry.streams);
+    } else if (is_child) {
         ucs_list_for_each(entry, &gstream_registry.streams, list) {
             if (entry->type == UCS_GSTREAM_TYPE_HOST) {
                 entry->ops = &gstream_host_forked_ops;
             }
         }
     }
-    pthread_mutex_unlock(&gstream_registry.lock);
+    ucs_fork_unlock(&gstream_registry.lock, has_lock, is_child);
 }
 
 static ucs_gstream_type_t

@@ -9,9 +9,7 @@
  * devices, none of which the child has. The child may then make its own.
  *
  * The list of streams alone is needed in the child: it has its streams refuse
- * all calls. So its lock is taken for the time of the fork. A thread that has
- * it takes no lock that the forking thread may have, as that comes from the
- * application: it waits for a stream that is idle to end, at most.
+ * all calls. So its lock is taken for the time of the fork (ucs_fork.h).
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

@@ -9,6 +9,8 @@
 #include "cxi_trig_credit.h"
 #include "cxi_trig_fork.h"
 
+#include <ucs_fork.h>
+
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
 #include <ucs/sys/math.h>
@@ -31,6 +33,7 @@
 static struct {
     pthread_mutex_t            mutex;
     uct_cxi_trig_credit_pool_t *pools;
+    int                        has_fork; /* The thread that forks has it */
 } uct_cxi_trig_credit_table = {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
@@ -38,15 +41,21 @@ static struct {
 
 void uct_cxi_trig_credit_fork_begin(void)
 {
-    pthread_mutex_lock(&uct_cxi_trig_credit_table.mutex);
+    uct_cxi_trig_credit_table.has_fork =
+            ucs_fork_lock(&uct_cxi_trig_credit_table.mutex);
 }
 
 /* A child's contexts get pools of their own: entries of those that are there
  * are the parent's */
 void uct_cxi_trig_credit_fork_end(int is_child)
 {
-    uct_cxi_trig_credit_pool_t *pool = uct_cxi_trig_credit_table.pools;
+    int has_lock = uct_cxi_trig_credit_table.has_fork;
+    uct_cxi_trig_credit_pool_t *pool;
 
+    if (is_child && !has_lock) {
+        uct_cxi_trig_credit_table.pools = NULL;
+    }
+    pool = uct_cxi_trig_credit_table.pools;
     for (; is_child && (pool != NULL); pool = pool->next) {
         pthread_mutex_init(&pool->lock, NULL);
         pool->params.key[0] = '\0';
@@ -54,7 +63,7 @@ void uct_cxi_trig_credit_fork_end(int is_child)
             ucs_ledger_forked(&pool->ledger);
         }
     }
-    pthread_mutex_unlock(&uct_cxi_trig_credit_table.mutex);
+    ucs_fork_unlock(&uct_cxi_trig_credit_table.mutex, has_lock, is_child);
 }
 
 static inline unsigned uct_cxi_trig_credit_used(uint64_t state)

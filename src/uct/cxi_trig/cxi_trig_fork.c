@@ -4,9 +4,9 @@
  *
  * A child has a copy of all locks, and none of the threads that may hold them.
  * It may not use the parent's contexts, but make its own; for that the locks of
- * what all contexts share are to be free. A thread that has the lock of the
- * table of pools takes no other one, so that is waited for. Those that are held
- * during calls of the provider, which has locks of its own, are made anew.
+ * what all contexts share are to be free. That of the table of pools is taken
+ * for the time of the fork (ucs_fork.h). Those that are held during calls of
+ * the provider, which has locks of its own, are made anew.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

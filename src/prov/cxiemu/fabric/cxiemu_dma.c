@@ -12,6 +12,7 @@
 #include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_map.h"
 
+#include <ucs_fork.h>
 #include <ucs_gpu.h>
 
 #include <rdma/fi_errno.h>
@@ -108,14 +109,20 @@ static pthread_mutex_t cxiemu_dma_lock = PTHREAD_MUTEX_INITIALIZER;
 static cxiemu_dma_t *cxiemu_dma_table;
 
 
+/* The thread that forks has the lock */
+static int cxiemu_dma_has_fork;
+
 void cxiemu_dma_fork_begin(void)
 {
-    pthread_mutex_lock(&cxiemu_dma_lock);
+    cxiemu_dma_has_fork = ucs_fork_lock(&cxiemu_dma_lock);
 }
 
-void cxiemu_dma_fork_end(void)
+void cxiemu_dma_fork_end(int is_child)
 {
-    pthread_mutex_unlock(&cxiemu_dma_lock);
+    if (is_child && !cxiemu_dma_has_fork) {
+        cxiemu_dma_table = NULL;
+    }
+    ucs_fork_unlock(&cxiemu_dma_lock, cxiemu_dma_has_fork, is_child);
 }
 
 int cxiemu_reaches_gpus(void)

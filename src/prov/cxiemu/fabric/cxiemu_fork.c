@@ -5,8 +5,7 @@
  * A child has a copy of all locks, and none of the threads that may hold them.
  * It may not use what its parent has open, but open its own. So what all
  * domains share has to be in order, and its locks free: they are taken for the
- * time of the fork. A thread that has one of them takes no other lock, and
- * waits for nobody.
+ * time of the fork (ucs_fork.h).
  */
 #include "fabric/cxiemu_fork.h"
 #include "fabric/cxiemu_log.h"
@@ -26,9 +25,9 @@ static void cxiemu_fork_begin(void)
 
 static void cxiemu_fork_end(int is_child)
 {
-    cxiemu_map_fork_end();
-    cxiemu_dma_fork_end();
-    cxiemu_trap_fork_end();
+    cxiemu_map_fork_end(is_child);
+    cxiemu_dma_fork_end(is_child);
+    cxiemu_trap_fork_end(is_child);
     cxiemu_service_fork_end(is_child);
 }
 

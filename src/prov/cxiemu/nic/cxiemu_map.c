@@ -5,6 +5,8 @@
 #include "fabric/cxiemu_log.h"
 #include "fabric/cxiemu_param.h"
 
+#include <ucs_fork.h>
+
 #include <rdma/fi_errno.h>
 
 #include <errno.h>
@@ -47,14 +49,20 @@ static LIST_HEAD(, cxiemu_map_entry)
         cxiemu_map_table = LIST_HEAD_INITIALIZER(cxiemu_map_table);
 
 
+/* The thread that forks has the lock */
+static int cxiemu_map_has_fork;
+
 void cxiemu_map_fork_begin(void)
 {
-    pthread_mutex_lock(&cxiemu_map_lock);
+    cxiemu_map_has_fork = ucs_fork_lock(&cxiemu_map_lock);
 }
 
-void cxiemu_map_fork_end(void)
+void cxiemu_map_fork_end(int is_child)
 {
-    pthread_mutex_unlock(&cxiemu_map_lock);
+    if (is_child && !cxiemu_map_has_fork) {
+        LIST_INIT(&cxiemu_map_table);
+    }
+    ucs_fork_unlock(&cxiemu_map_lock, cxiemu_map_has_fork, is_child);
 }
 
 /* Maps a file and enters it in the table; takes fd if keep_fd. Lock held. */

@@ -13,6 +13,8 @@
 #include "direct/st_direct_shm.h"
 #include "core/st_log.h"
 
+#include <ucs_fork.h>
+
 #include <ucs/sys/math.h>
 
 #include <errno.h>
@@ -36,14 +38,14 @@
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
 
-void ucp_st_direct_maps_lock(void)
+int ucp_st_direct_maps_fork_begin(void)
 {
-    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+    return ucs_fork_lock(&ucp_st_direct_map_lock);
 }
 
-void ucp_st_direct_maps_unlock(void)
+void ucp_st_direct_maps_fork_end(int has_lock, int is_child)
 {
-    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    ucs_fork_unlock(&ucp_st_direct_map_lock, has_lock, is_child);
 }
 
 ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file)

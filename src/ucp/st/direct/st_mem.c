@@ -16,6 +16,8 @@
 #include "core/st_worker.h"
 #include "core/st_log.h"
 
+#include <ucs_fork.h>
+
 #include <ucs/datastruct/khash.h>
 #include <ucs/sys/math.h>
 
@@ -59,6 +61,8 @@ static struct {
     khash_t(ucp_st_mem) blocks; /* by address */
     ucp_st_mem_pool_t   *pools; /* the newest first */
     unsigned            files;  /* of long blocks */
+    int                 has_fork; /* the thread that forks has the lock */
+    int                 has_maps; /* ... and that of the list of mappings */
 } ucp_st_mem = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -68,20 +72,33 @@ static struct {
  * ucp_st_mem_alloc() has, for the time of the fork. */
 static void ucp_st_mem_fork_begin(void)
 {
-    (void)pthread_mutex_lock(&ucp_st_mem.lock);
-    ucp_st_direct_maps_lock();
+    ucp_st_mem.has_fork = ucs_fork_lock(&ucp_st_mem.lock);
+    ucp_st_mem.has_maps = ucp_st_direct_maps_fork_begin();
 }
 
-static void ucp_st_mem_fork_end(void)
+static void ucp_st_mem_fork_end(int is_child)
 {
-    ucp_st_direct_maps_unlock();
-    (void)pthread_mutex_unlock(&ucp_st_mem.lock);
+    ucp_st_direct_maps_fork_end(ucp_st_mem.has_maps, is_child);
+    ucs_fork_unlock(&ucp_st_mem.lock, ucp_st_mem.has_fork, is_child);
+    if (is_child && (!ucp_st_mem.has_fork || !ucp_st_mem.has_maps)) {
+        ucp_st_fork_is_child = 1; /* refused: the table may be half changed */
+    }
+}
+
+static void ucp_st_mem_fork_parent(void)
+{
+    ucp_st_mem_fork_end(0);
+}
+
+static void ucp_st_mem_fork_child(void)
+{
+    ucp_st_mem_fork_end(1);
 }
 
 static void __attribute__((constructor)) ucp_st_mem_load(void)
 {
-    if (pthread_atfork(ucp_st_mem_fork_begin, ucp_st_mem_fork_end,
-                       ucp_st_mem_fork_end) != 0) {
+    if (pthread_atfork(ucp_st_mem_fork_begin, ucp_st_mem_fork_parent,
+                       ucp_st_mem_fork_child) != 0) {
         ucs_warn("pthread_atfork() failed: ucp_st_mem_alloc() may hang in "
                  "children of this process");
     }
