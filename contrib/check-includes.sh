@@ -10,7 +10,7 @@ libc+='pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|'
 libc+='stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)\.h|'
 libc+='(sys|linux|net|netinet|arpa)/.*'
 config='config\.h|ucx_st_config\.h'
-ours='ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|ucp_st_msg\.h|mpix_queue\.h'
+ours='ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_mem\.h|ucp_st_rma\.h|ucp_st_channel\.h|ucp_st_msg\.h|mpix_queue\.h|mpix_mpi\.h'
 # What libucx-dev installs
 ucx_api='ucp/api/.*|uct/api/.*|'
 ucx_api+='ucs/(arch|config|datastruct|memory|sys|time|type)/.*'
@@ -77,22 +77,24 @@ check_folder()
     done < <(find "$dir" -name '*.[ch]' -not -path '*/.*' | sort)
 }
 
-check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory)?|ledger|thread)\.h' \
+check_folder src/ucs_ext 'ucs/.*|ucs_(ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory)?|ledger|memfd|thread)\.h' \
     'gstream_(hip|cuda)' 'hip/.*|cuda.*'
 # What the emulated card shares with the libraries includes nothing of theirs
 check_file src/ucs_ext/ledger.c 'ucs_ledger\.h'
 check_file src/ucs_ext/gpu.c 'ucs_gpu\.h'
-check_file src/ucs_ext/api/ucs_fork.h ''
-check_file src/ucs_ext/api/ucs_ledger.h ''
-check_file src/ucs_ext/api/ucs_gpu.h ''
-check_file src/ucs_ext/api/ucs_thread.h ''
-check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h|ucs_(fork|gpu|ledger|thread)\.h'
+for name in fork memfd thread; do
+    check_file src/ucs_ext/$name.c "ucs_$name\.h"
+done
+for name in fork gpu ledger memfd thread; do
+    check_file src/ucs_ext/api/ucs_$name.h ''
+done
+check_folder src/prov/cxiemu 'rdma/.*|cxiemu\.h|ucs_(fork|gpu|ledger|memfd|thread)\.h'
 # The version of the running UCX is told by ucp alone
 check_folder src/uct/cxi_trig \
-    'ucs_ext/.*|ucs_(fork|gpu|gstream(_memory)?|ledger|thread|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
+    'ucs_ext/.*|ucs_(fork|gpu|gstream(_memory)?|ledger|memfd|thread|trace)\.h|uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h' \
     '/cxi_trig_guard\.c$' 'ucp/api/.*'
 check_folder src/ucp/st \
-    'ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory)?|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|ucp_st_msg\.h' \
+    'ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory)?|memfd|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|ucp_st\.h|ucp_st_batch\.h|ucp_st_def\.h|ucp_st_channel\.h|ucp_st_msg\.h' \
     '/st_direct_copy\.c$' 'emmintrin\.h'
 check_st api ''
 check_st core 'core/.*'
@@ -114,8 +116,8 @@ check_folder examples "$outside" '/(cxi_chain\.c|gpu\.h)$' \
 check_folder test/cassini 'setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h'
 # The stand-ins for GPU runtimes need none, either
 check_folder test/standin 'standin_(cuda|hip)\.h'
-check_folder test/integration "$outside|CUnit/.*" '/fab_|/compat_' \
-    'rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|stream-triggering\.h'
+check_folder test/integration "$outside|CUnit/.*" '/fab_|/compat_|/mpix_device\.c$' \
+    'rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|(compat/)?stream-triggering\.h'
 
 echo "$files files checked"
 exit $status

@@ -425,6 +425,7 @@ static void test_busy(void)
     MPI_Request request = good_send.request;
     void *stream        = mpix_test.stream;
     int released        = 0;
+    MPIX_Queue queue;
 
     MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold,
                                     &released));

@@ -14,31 +14,31 @@
 #define UCS_FORK_H_
 
 #include <pthread.h>
-#include <time.h>
 
-/** How long a fork waits for a lock, seconds. */
-#define UCS_FORK_TIME 1
+#pragma GCC visibility push(hidden)
 
+/**
+ * Before a fork: take a lock, for which the caller waits a second at most.
+ *
+ * Threads: the one that forks.
+ *
+ * @param [in] lock The lock.
+ *
+ * @return Non-zero if the caller has it.
+ */
+int ucs_fork_lock(pthread_mutex_t *lock);
 
-/** Before a fork: non-zero if the caller has the lock then. */
-static inline int ucs_fork_lock(pthread_mutex_t *lock)
-{
-    struct timespec end;
+/**
+ * Behind it, in both processes: give the lock back, or make it anew.
+ *
+ * Threads: the one that forks.
+ *
+ * @param [in] lock     The lock.
+ * @param [in] has_lock What ucs_fork_lock() said.
+ * @param [in] is_child Whether this is the child.
+ */
+void ucs_fork_unlock(pthread_mutex_t *lock, int has_lock, int is_child);
 
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += UCS_FORK_TIME;
-    return pthread_mutex_timedlock(lock, &end) == 0;
-}
-
-/** Behind it, in both processes; @a has_lock is what ucs_fork_lock() said. */
-static inline void
-ucs_fork_unlock(pthread_mutex_t *lock, int has_lock, int is_child)
-{
-    if (has_lock) {
-        pthread_mutex_unlock(lock);
-    } else if (is_child) {
-        pthread_mutex_init(lock, NULL);
-    }
-}
+#pragma GCC visibility pop
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /**
  * @file ucs_thread.h
- *
- * How the libraries, and the emulated card, start threads of their own.
+ * How the libraries, and the emulated card, start threads of their own. Not
+ * installed; it needs nothing but the C library.
  */
 #ifndef UCS_EXT_THREAD_H_
 #define UCS_EXT_THREAD_H_
 
 #include <pthread.h>
-#include <signal.h>
+
+#pragma GCC visibility push(hidden)
 
 /**
  * As pthread_create(). The application's signals are for its own threads: all
@@ -16,24 +17,19 @@
  * ends a process that blocks these without calling a handler, and there are
  * such: those of debuggers, and of libraries (an emulated device's page, a
  * guarded copy).
+ *
+ * Threads: any.
+ *
+ * @param [out] thread The thread; filled on success only.
+ * @param [in]  attr   Its attributes, or NULL.
+ * @param [in]  func   What it runs.
+ * @param [in]  arg    The argument of that.
+ *
+ * @return 0, or an errno.
  */
-static inline int ucs_thread_create(pthread_t *thread,
-                                    const pthread_attr_t *attr,
-                                    void *(*func)(void*), void *arg)
-{
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t all, old;
-    unsigned i;
-    int ret;
+int ucs_thread_create(pthread_t *thread, const pthread_attr_t *attr,
+                      void *(*func)(void*), void *arg);
 
-    sigfillset(&all);
-    for (i = 0; i < (sizeof(own) / sizeof(own[0])); ++i) {
-        sigdelset(&all, own[i]);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(thread, attr, func, arg); /* it inherits the mask */
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return ret;
-}
+#pragma GCC visibility pop
 
 #endif

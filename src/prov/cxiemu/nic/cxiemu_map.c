@@ -6,6 +6,7 @@
 #include "fabric/cxiemu_param.h"
 
 #include <ucs_fork.h>
+#include <ucs_memfd.h>
 
 #include <rdma/fi_errno.h>
 
@@ -17,18 +18,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/queue.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #define CXIEMU_MAP_LABEL "cxiemu-"
-#define CXIEMU_MAP_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
-
-/* Of Linux 6.3 */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
 
 /* One call of the kernel copies so much at most (it stops below 2 GiB anyway),
  * so that a copy does not keep a signal waiting for long. */
@@ -98,45 +92,14 @@ static int cxiemu_map_add(int fd, const struct stat *st, int keep_fd,
 
 int cxiemu_map_check_limit(size_t length)
 {
-    struct rlimit limit;
+    size_t max = ucs_memfd_max();
 
-    if ((getrlimit(RLIMIT_FSIZE, &limit) != 0) || (limit.rlim_cur >= length)) {
+    if (length <= max) {
         return 0;
     }
     cxiemu_warn(FABRIC, "a file of memory needs %zu bytes, and 'ulimit -f' "
-                "allows %llu\n", length, (unsigned long long)limit.rlim_cur);
+                "allows %zu\n", length, max);
     return -EFBIG;
-}
-
-/* Where vm.memfd_noexec is 2 there are only files that cannot be executed */
-static int cxiemu_map_create_file(const char *name)
-{
-    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    int fd               = memfd_create(name, flags | MFD_NOEXEC_SEAL);
-
-    return ((fd < 0) && (errno == EINVAL)) ? memfd_create(name, flags) : fd;
-}
-
-/* Where the kernel gives out no more memory than it has, a page that is not
- * there yet may be refused when it is touched, by a signal: all is asked for
- * before. */
-static int cxiemu_map_commit(int fd, size_t length)
-{
-    char mode = '0';
-    int file, ret;
-
-    file = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (file >= 0) {
-        (void)!read(file, &mode, sizeof(mode));
-        close(file);
-    }
-    if (mode != '2') {
-        return 0;
-    }
-    do {
-        ret = fallocate(fd, 0, 0, (off_t)length);
-    } while ((ret != 0) && (errno == EINTR));
-    return ret;
 }
 
 int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p)
@@ -145,23 +108,22 @@ int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p)
     char name[64];
     int fd, ret;
 
-    /* The kernel ends a process that makes a longer one */
     ret = cxiemu_map_check_limit(length);
     if (ret != 0) {
         return ret;
     }
     snprintf(name, sizeof(name), CXIEMU_MAP_LABEL "%s", label);
-    fd = cxiemu_map_create_file(name);
+    fd = ucs_memfd_create(name, length);
     if (fd < 0) {
-        return -errno;
+        return fd;
     }
-    /* Memory files start with mode 0777: other users must not get in through
-     * /proc even where they may look there */
-    if (fchmod(fd, 0600) || ftruncate(fd, (off_t)length) ||
-        cxiemu_map_commit(fd, length) ||
-        fcntl(fd, F_ADD_SEALS, CXIEMU_MAP_SEALS) || fstat(fd, &st)) {
-        ret = -errno;
-    } else {
+    if (ucs_memfd_is_strict()) {
+        ret = ucs_memfd_take(fd, 0, length);
+    }
+    if (ret == 0) {
+        ret = (fstat(fd, &st) == 0) ? 0 : -errno;
+    }
+    if (ret == 0) {
         pthread_mutex_lock(&cxiemu_map_lock);
         ret = cxiemu_map_add(fd, &st, 1, map_p);
         pthread_mutex_unlock(&cxiemu_map_lock);

@@ -16,12 +16,13 @@
 #include "nic/cxiemu_link.h"
 #include "nic/cxiemu_wait.h"
 
+#include <ucs_thread.h>
+
 #include <rdma/fi_errno.h>
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -166,19 +167,9 @@ void cxiemu_nic_wake_thread(cxiemu_nic_t *nic)
 
 int cxiemu_thread_start(cxiemu_nic_t *nic)
 {
-    sigset_t all, old;
     int ret;
 
-    /* Signals are for the application's threads, but for those of a fault here,
-     * which end the process without a word if they are blocked */
-    sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(&nic->thread, NULL, cxiemu_thread_main, nic);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    ret = ucs_thread_create(&nic->thread, NULL, cxiemu_thread_main, nic);
     nic->thread_up = (ret == 0);
     return -ret;
 }

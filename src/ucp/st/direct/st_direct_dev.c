@@ -19,6 +19,8 @@
 #include "core/st_op.h"
 #include "core/st_ucp.h"
 
+#include <ucs_memfd.h>
+
 #include <ucs/sys/math.h>
 
 #include <fcntl.h>
@@ -198,7 +200,7 @@ ucp_st_direct_dev_check_range(ucp_st_worker_h worker, const char *name,
  * refused, if that is not enough. */
 static size_t ucp_st_direct_dev_size(ucp_st_worker_h worker)
 {
-    size_t max = ucp_st_direct_map_max();
+    size_t max = ucs_memfd_max();
 
     if (max < UCP_ST_DIRECT_SIZE_MIN) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_DIRECT,

@@ -14,6 +14,7 @@
 #include "core/st_log.h"
 
 #include <ucs_fork.h>
+#include <ucs_memfd.h>
 
 #include <ucs/sys/math.h>
 
@@ -24,16 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define UCP_ST_DIRECT_LABEL "ucp-st"
-
-/* Of Linux 6.3 */
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
 
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
@@ -118,69 +113,24 @@ ucp_st_direct_map_add(int fd, size_t length, const ucp_st_direct_file_t *file,
     return UCS_OK;
 }
 
-size_t ucp_st_direct_map_max(void)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    struct rlimit limit;
-
-    if ((getrlimit(RLIMIT_FSIZE, &limit) != 0) ||
-        (limit.rlim_cur >= (SIZE_MAX / 2))) {
-        return SIZE_MAX / 2;
-    }
-    return (limit.rlim_cur / page) * page;
-}
-
-/* Non-zero if the kernel gives out no more memory than it has */
-static int ucp_st_direct_map_is_strict(void)
-{
-    char mode = '0';
-    int fd    = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        (void)!read(fd, &mode, sizeof(mode));
-        close(fd);
-    }
-    return mode == '2';
-}
-
-/* Where vm.memfd_noexec is 2 there are only files that cannot be executed;
- * before Linux 6.3 there is no flag for that */
-static int ucp_st_direct_map_file(void)
-{
-    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-    int fd = memfd_create(UCP_ST_DIRECT_LABEL, flags | MFD_NOEXEC_SEAL);
-
-    return ((fd < 0) && (errno == EINVAL)) ?
-           memfd_create(UCP_ST_DIRECT_LABEL, flags) : fd;
-}
-
 ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p)
 {
-    ucs_status_t status = UCS_ERR_IO_ERROR;
     ucp_st_direct_file_t file;
+    ucs_status_t status;
     int fd;
 
-    if (length > ucp_st_direct_map_max()) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    fd = ucp_st_direct_map_file();
+    fd = ucs_memfd_create(UCP_ST_DIRECT_LABEL, length);
     if (fd < 0) {
-        return UCS_ERR_IO_ERROR;
+        return (fd == -EFBIG) ? UCS_ERR_NO_MEMORY : UCS_ERR_IO_ERROR;
     }
-    /* Files of memory begin with all rights for all */
-    if ((fchmod(fd, S_IRUSR | S_IWUSR) == 0) &&
-        (ftruncate(fd, (off_t)length) == 0) &&
-        (fcntl(fd, F_ADD_SEALS,
-               F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)) {
-        status = ucp_st_direct_file_get(fd, &file);
-    }
+    status = ucp_st_direct_file_get(fd, &file);
     if (status == UCS_OK) {
         (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
         status = ucp_st_direct_map_add(fd, length, &file, map_p);
         if (status == UCS_OK) {
             (*map_p)->fd        = fd;
-            (*map_p)->is_strict = ucp_st_direct_map_is_strict();
+            (*map_p)->is_strict = ucs_memfd_is_strict();
         }
         (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
     }
@@ -193,14 +143,9 @@ ucs_status_t ucp_st_direct_map_create(size_t length,
 ucs_status_t ucp_st_direct_map_commit(const ucp_st_direct_map_t *map,
                                       size_t offset, size_t length)
 {
-    int ret = 0;
-
-    if (map->is_strict) {
-        do {
-            ret = fallocate(map->fd, 0, (off_t)offset, (off_t)length);
-        } while ((ret != 0) && (errno == EINTR));
-    }
-    return (ret == 0) ? UCS_OK : UCS_ERR_NO_MEMORY;
+    return (!map->is_strict ||
+            (ucs_memfd_take(map->fd, offset, length) == 0)) ?
+           UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
 void ucp_st_direct_map_dump(const ucp_st_direct_map_t *map, size_t offset,

@@ -28,16 +28,10 @@ typedef struct ucp_st_direct_map {
     int                  is_strict; /* see ucp_st_direct_map_commit() */
 } ucp_st_direct_map_t;
 
-/** How long a file of memory may be, bytes, in whole pages: the kernel ends a
- *  process that makes one longer than RLIMIT_FSIZE. */
-size_t ucp_st_direct_map_max(void);
-
 /**
- * Make a file of zeroed memory: of this user alone, not inherited by exec,
- * sealed against shrinking. Memory is taken as it is written to. A core file
- * has none of it. UCS_OK, UCS_ERR_NO_MEMORY, also for more than
- * ucp_st_direct_map_max(), or UCS_ERR_IO_ERROR where the kernel makes none; not
- * logged.
+ * Make a file of memory (ucs_memfd_create()). A core file has none of it.
+ * UCS_OK, UCS_ERR_NO_MEMORY, also for more than ucs_memfd_max(), or
+ * UCS_ERR_IO_ERROR where the kernel makes none; not logged.
  */
 ucs_status_t ucp_st_direct_map_create(size_t length,
                                       ucp_st_direct_map_t **map_p);

@@ -17,6 +17,7 @@
 #include "core/st_log.h"
 
 #include <ucs_fork.h>
+#include <ucs_memfd.h>
 
 #include <ucs/datastruct/khash.h>
 #include <ucs/sys/math.h>
@@ -124,7 +125,7 @@ static void *ucp_st_mem_pool_get(ucp_st_mem_pool_t *pool, size_t length)
 static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
                                          void **address_p)
 {
-    size_t size = ucs_min(UCP_ST_MEM_POOL, ucp_st_direct_map_max());
+    size_t size = ucs_min(UCP_ST_MEM_POOL, ucs_memfd_max());
     ucp_st_mem_pool_t *pool;
     ucs_status_t status;
 
@@ -241,7 +242,7 @@ ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p)
                  "from %lu bytes on, of a quarter of 'ulimit -n'; files have "
                  "%zu bytes at most, 'ulimit -f')", length,
                  ucs_status_string(status), ucp_st_mem.files, UCP_ST_MEM_LONG,
-                 ucp_st_direct_map_max());
+                 ucs_memfd_max());
     }
     (void)pthread_mutex_unlock(&ucp_st_mem.lock);
     return status;
