@@ -323,18 +323,15 @@ static size_t shm_mapped(void)
 ST_CASE(little_shm)
 {
     ucp_st_worker_params_t params = {.field_mask = 0};
-    const char *value             = getenv("UCX_TLS");
-    char *outer                   = (value != NULL) ? strdup(value) : NULL;
+    char *outer                   = st_env_set("UCX_TLS", "posix,self");
     size_t before                 = shm_mapped();
     ucp_st_worker_h worker;
 
-    (void)setenv("UCX_TLS", "posix,self", 1);
     CU_ASSERT_EQUAL_FATAL(ucp_st_worker_create(&params, &worker), UCS_OK);
     CU_ASSERT(shm_mapped() > before);
     CU_ASSERT((shm_mapped() - before) < (3ul << 20));
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(worker), UCS_OK);
-    (void)((outer != NULL) ? setenv("UCX_TLS", outer, 1) : unsetenv("UCX_TLS"));
-    free(outer);
+    st_env_restore("UCX_TLS", outer);
 }
 
 /* A child of fork() is refused everything, and the parent does not notice */

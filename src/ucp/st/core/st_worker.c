@@ -57,14 +57,14 @@
  */
 int ucp_st_fork_is_child = 0;
 
-static unsigned       ucp_st_fork_workers; /* atomic */
+static unsigned       ucp_st_fork_users; /* atomic */
 static pthread_once_t ucp_st_fork_once = PTHREAD_ONCE_INIT;
 static ucs_status_t   ucp_st_fork_status;
 
 /* In the child, before fork() returns there: there is no other thread */
 static void ucp_st_fork_in_child(void)
 {
-    if (__atomic_load_n(&ucp_st_fork_workers, __ATOMIC_RELAXED) > 0) {
+    if (__atomic_load_n(&ucp_st_fork_users, __ATOMIC_RELAXED) > 0) {
         ucp_st_fork_is_child = 1;
     }
 }
@@ -76,19 +76,18 @@ static void ucp_st_fork_install(void)
     }
 }
 
-/* The process has one worker more; from now on forks are noticed */
-static ucs_status_t ucp_st_fork_enter(void)
+ucs_status_t ucp_st_fork_enter(void)
 {
     (void)pthread_once(&ucp_st_fork_once, ucp_st_fork_install);
     if (ucp_st_fork_status == UCS_OK) {
-        __atomic_fetch_add(&ucp_st_fork_workers, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&ucp_st_fork_users, 1, __ATOMIC_RELAXED);
     }
     return ucp_st_fork_status;
 }
 
-static void ucp_st_fork_leave(void)
+void ucp_st_fork_leave(void)
 {
-    __atomic_fetch_sub(&ucp_st_fork_workers, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&ucp_st_fork_users, 1, __ATOMIC_RELAXED);
 }
 
 ucs_status_t ucp_st_fork_refuse(void)

@@ -94,6 +94,13 @@ extern int ucp_st_fork_is_child;
 /** UCS_ERR_UNSUPPORTED, logged once. */
 ucs_status_t ucp_st_fork_refuse(void);
 
+/** There is one worker more, or something else that has the library's thread:
+ *  until ucp_st_fork_leave() children are refused. UCS_ERR_NO_MEMORY if forks
+ *  cannot be noticed. */
+ucs_status_t ucp_st_fork_enter(void);
+
+void ucp_st_fork_leave(void);
+
 /** How a call of the application begins: UCS_ERR_UNSUPPORTED in a forked
  *  process, UCS_ERR_INVALID_PARAM if its handles and pointers are not good. */
 static inline ucs_status_t ucp_st_check_call(int is_good)

@@ -200,12 +200,16 @@ static int ucp_st_answer_listen(void)
     return fd;
 }
 
-/* The first one opens the socket and has the service thread serve it */
+/* The first one opens the socket and has the service thread serve it. A child
+ * of the process is refused from now on: the thread is not there. */
 static ucs_status_t ucp_st_answer_open(void)
 {
-    ucs_status_t status = UCS_OK;
+    ucs_status_t status = ucp_st_fork_enter();
     ucp_st_config_t config;
 
+    if (status != UCS_OK) {
+        return status;
+    }
     (void)pthread_mutex_lock(&ucp_st_answer.open_lock);
     if (ucp_st_answer.refs == 0) {
         status = ucp_st_config_read(&config);
@@ -228,6 +232,9 @@ static ucs_status_t ucp_st_answer_open(void)
 
 out:
     (void)pthread_mutex_unlock(&ucp_st_answer.open_lock);
+    if (status != UCS_OK) {
+        ucp_st_fork_leave();
+    }
     return status;
 }
 
@@ -241,6 +248,7 @@ static void ucp_st_answer_close(void)
         }
     }
     (void)pthread_mutex_unlock(&ucp_st_answer.open_lock);
+    ucp_st_fork_leave();
 }
 
 ucs_status_t ucp_st_answer_add(ucp_st_worker_h worker)
