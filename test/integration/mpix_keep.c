@@ -93,6 +93,48 @@ static void test_free(void)
                is_cancelled);
 }
 
+typedef struct note {
+    const int *value;
+    int       seen;
+} note_t;
+
+static void note_value(void *arg)
+{
+    note_t *note = arg;
+
+    note->seen = *note->value;
+}
+
+/* The messages that were never started are no part of what the stream waits
+ * for. */
+static void test_free_mixed(void)
+{
+    int value   = -1;
+    int out     = mpix_test.rank;
+    note_t note = {&value, -2};
+    MPI_Request requests[3];
+    MPIX_Queue queue;
+
+    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
+    MPIX_OK(MPIX_Enqueue_recv(&value, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, note_value, &note));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[2]));
+    MPIX_OK(MPIX_Free_queue(queue));
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, mpix_test.right, TAG, MPI_COMM_WORLD);
+    MPIX_OK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    MPIX_CHECK(note.seen == mpix_test.left, "the stream has seen %d",
+               note.seen);
+}
+
 /* A program of HPE's form: the queue goes as soon as the requests are complete,
  * and then the stream, before the stream has come to the wait, or to the
  * start. */
@@ -101,7 +143,7 @@ static void test_free_early(void)
     static int gates[2]; /* Streams look at them later */
     int i, value;
     MPI_Request requests[2];
-    MPIX_Queue queue;
+    MPIX_Queue queue, other;
     void *stream;
 
     for (i = 0; i < 2; ++i) {
@@ -125,8 +167,11 @@ static void test_free_early(void)
         }
         MPIX_OK(MPIX_Enqueue_wait(queue));
         MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+        MPIX_OK(MPIX_Create_queue(stream, &other));
         MPIX_OK(MPIX_Free_queue(queue));
         MPIX_IS(MPI_ERR_ARG, MPIX_Enqueue_start(queue));
+        MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+        MPIX_OK(MPIX_Free_queue(other));
         MPIX_OK(MPIX_Host_stream_free(&stream));
         __atomic_store_n(&gates[i], 1, __ATOMIC_RELEASE);
         MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
@@ -299,6 +344,7 @@ int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"free", test_free},
+        {"free_mixed", test_free_mixed},
         {"free_early", test_free_early},
         {"free_matched", test_free_matched},
         {"many_queues", test_many_queues},

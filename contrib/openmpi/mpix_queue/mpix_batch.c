@@ -90,7 +90,8 @@ void mpix_batch_cancel(mpix_batch_t *batch)
     memset(&status, 0, sizeof(status));
     PMPI_Status_set_cancelled(&status, 1);
     while (!ucs_list_is_empty(&batch->enqueued)) {
-        msg = ucs_list_extract_head(&batch->enqueued, mpix_msg_t, list);
+        msg         = ucs_list_extract_head(&batch->enqueued, mpix_msg_t, list);
+        msg->number = 0; /* No stream waits for it */
         mpix_batch_end(msg, MPI_SUCCESS, &status);
     }
     batch->count = 0;
@@ -109,12 +110,14 @@ int mpix_batch_check(const char *func, const mpix_batch_t *batch,
     return mpix_fail(func, MPI_ERR_OTHER, "a message %s", mpix_msg_why(msg));
 }
 
-void mpix_batch_release(mpix_batch_t *batch)
+void mpix_batch_release(mpix_batch_t *batch, int is_started)
 {
-    /* Pairs with the acquire load of the stream's wait: what MPI has received
-     * is in memory */
-    __atomic_add_fetch(batch->done, 1, __ATOMIC_RELEASE);
-    ucs_gstream_wake(batch->done);
+    if (is_started) {
+        /* Pairs with the acquire load of the stream's wait: what MPI has
+         * received is in memory */
+        __atomic_add_fetch(batch->done, 1, __ATOMIC_RELEASE);
+        ucs_gstream_wake(batch->done);
+    }
     mpix_batch_put(batch);
 }
 

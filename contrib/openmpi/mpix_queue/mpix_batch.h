@@ -66,7 +66,7 @@ typedef struct mpix_msg {
                                   in that of all that were waited for; protected
                                   by the lock of these lists */
     int             is_counted; /* mpix_request_count(); the same lock */
-    uint64_t        number;  /* In the queue, from 1 */
+    uint64_t        number;  /* In the queue, from 1; 0: never started */
     mpix_batch_t    *batch;  /* Until it is over */
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
@@ -119,8 +119,9 @@ int mpix_batch_check(const char *func, const mpix_batch_t *batch,
 /* Messages that the thread has begun. Any thread. */
 uint64_t mpix_batch_begun(void);
 
-/* A message is over: let the stream pass, and drop the message's reference. */
-void mpix_batch_release(mpix_batch_t *batch);
+/* A message is over: let the stream pass, if the message was started, and drop
+ * the message's reference. */
+void mpix_batch_release(mpix_batch_t *batch, int is_started);
 
 /* Waits have passed behind so many messages of a queue: their requests may have
  * been dropped. */

@@ -215,6 +215,7 @@ static void mpix_msg_fail(mpix_msg_t *msg, int code)
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
+    int is_started      = (msg->number > 0);
     MPI_Request outer   = msg->outer;
 
     mpix_waits_end(&msg->waits);
@@ -233,7 +234,7 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     pthread_mutex_unlock(&mpix_dropped.lock);
     /* The application may have the message as soon as MPI knows */
     __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
-    mpix_batch_release(batch);
+    mpix_batch_release(batch, is_started);
     PMPI_Grequest_complete(outer);
     mpix_msg_put(msg);
 }

@@ -36,6 +36,9 @@
 #define MPIX_BATCH_SLEEP_MIN 50000l
 #define MPIX_BATCH_SLEEP_MAX 1000000l
 
+/* Looks at receives that are to end, in MPI_Finalize: some seconds at most */
+#define MPIX_BATCH_END_SPINS 10000
+
 /* Rounds between two looks for messages that wait: some tenths of a second
  * where nothing happens */
 #define MPIX_BATCH_LOOKS 256
@@ -122,6 +125,7 @@ static void mpix_active_make_first(mpix_active_t *active)
     static char in[1], out[2];
     MPI_Request *first = &active->inners[0];
     int is_done        = 0;
+    int rc             = MPI_SUCCESS;
     MPI_Status status;
 
     if ((*first != MPI_REQUEST_NULL) ||
@@ -132,8 +136,8 @@ static void mpix_active_make_first(mpix_active_t *active)
 
     PMPI_Start(first);
     PMPI_Send(out, sizeof(out), MPI_BYTE, 0, 0, mpix_thread.comm);
-    while (!is_done) {
-        PMPI_Testall(1, first, &is_done, &status);
+    while (!is_done && (rc == MPI_SUCCESS)) {
+        rc = PMPI_Testall(1, first, &is_done, &status);
     }
 #endif
 }
@@ -301,6 +305,7 @@ static void mpix_active_look(const mpix_active_t *active)
  * it. */
 static void mpix_active_end(mpix_active_t *active)
 {
+    unsigned spins = 0;
     MPI_Status status;
     int i;
 
@@ -319,9 +324,12 @@ static void mpix_active_end(mpix_active_t *active)
         }
     }
     mpix_active_compact(active);
-    while (active->count > 0) {
-        mpix_active_test(active);
+    while ((active->count > 0) && (spins < MPIX_BATCH_END_SPINS)) {
+        if (mpix_active_test(active) == 0) {
+            mpix_match_backoff(&spins);
+        }
     }
+    mpix_active_give_up(active, MPI_ERR_OTHER);
     mpix_batch_trim(0);
     if ((active->max > 0) && (active->inners[0] != MPI_REQUEST_NULL)) {
         PMPI_Request_free(&active->inners[0]);
@@ -498,7 +506,7 @@ void mpix_batch_thread_begin(void *arg)
 
     if (start != NULL) { /* MPI is finalised: what there is of it is gone */
         ucs_list_for_each(msg, &start->messages, list) {
-            mpix_batch_release(msg->batch);
+            mpix_batch_release(msg->batch, 1);
         }
         free(start);
     }

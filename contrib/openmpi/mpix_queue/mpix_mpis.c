@@ -186,8 +186,8 @@ int MPIS_Queue_free(MPIS_Queue *queue)
 
     rc = mpix_mpis_queue_get("MPIS_Queue_free", handle, &object);
     if (rc == MPI_SUCCESS) {
-        object->queue->is_made = (object->stream != NULL);
-        rc                     = MPIX_Queue_free(&object->queue);
+        object->queue->is_made |= (object->stream != NULL);
+        rc                      = MPIX_Queue_free(&object->queue);
     }
     if (rc != MPI_SUCCESS) {
         return rc;

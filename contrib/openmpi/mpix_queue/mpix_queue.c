@@ -183,8 +183,8 @@ static int mpix_queue_create(const char *func, ucs_gstream_h stream,
     return MPI_SUCCESS;
 }
 
-/* The last queue of a stream that is theirs takes it along; another one passes
- * it on. Needs the lock. */
+/* A stream that queues have been left goes with the last of them. Needs the
+ * lock. */
 static ucs_status_t mpix_queue_put_stream(struct mpix_queue *queue)
 {
     struct mpix_queue *other;
@@ -286,6 +286,12 @@ ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
 
     mpix_queues_reap();
     mpix_lock();
+    ucs_list_for_each(queue, &mpix_queues, list) {
+        if (queue->stream == stream) {
+            status = UCS_ERR_BUSY;
+            goto out;
+        }
+    }
     ucs_list_for_each(queue, &mpix_queues_freed, list) {
         if (queue->stream == stream) {
             queue->is_made = 1;
@@ -293,12 +299,8 @@ ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
             break;
         }
     }
-    ucs_list_for_each(queue, &mpix_queues, list) {
-        if (queue->stream == stream) {
-            status = UCS_ERR_BUSY;
-            break;
-        }
-    }
+
+out:
     mpix_unlock();
     return status;
 }
@@ -420,9 +422,11 @@ int mpix_queue_free(const char *func, MPIX_Queue queue)
     if (queue->batch != NULL) {
         mpix_batch_cancel(queue->batch);
     }
+    mpix_host_lock(); /* As mpix_queues_reap() */
     mpix_lock();
     status = mpix_queue_destroy(queue);
     mpix_unlock();
+    mpix_host_unlock();
 
     if (status != UCS_OK) {
         mpix_queue_put_end(queue);
