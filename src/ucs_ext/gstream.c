@@ -32,7 +32,6 @@ static struct {
     ucs_list_link_t streams;
     uint64_t        num_streams;
     uint64_t        num_ends;
-    int             has_fork; /* The thread that forks has the lock */
 } gstream_registry = {
     .lock    = PTHREAD_MUTEX_INITIALIZER,
     .streams = UCS_LIST_INITIALIZER(&gstream_registry.streams,
@@ -95,16 +94,15 @@ static ucs_status_t gstream_registry_destroy(ucs_gstream_h stream)
 
 void gstream_registry_fork_begin(void)
 {
-    gstream_registry.has_fork = ucs_fork_lock(&gstream_registry.lock);
+    ucs_fork_lock(&gstream_registry.lock);
 }
 
 /* Streams of devices know by their runtime that they are a parent's */
 void gstream_registry_fork_end(int is_child)
 {
-    int has_lock = gstream_registry.has_fork;
     ucs_gstream_h entry;
 
-    if (is_child && !has_lock) {
+    if (is_child && !ucs_fork_has(&gstream_registry.lock)) {
         ucs_list_head_init(&gstream_registry.streams);
     } else if (is_child) {
         ucs_list_for_each(entry, &gstream_registry.streams, list) {
@@ -113,7 +111,7 @@ void gstream_registry_fork_end(int is_child)
             }
         }
     }
-    ucs_fork_unlock(&gstream_registry.lock, has_lock, is_child);
+    ucs_fork_unlock(&gstream_registry.lock, is_child);
 }
 
 static ucs_gstream_type_t

@@ -15,29 +15,40 @@
 
 #include <pthread.h>
 
+/** Locks of a library that a fork takes, at most. */
+#define UCS_FORK_MAX_LOCKS 8
+
 #pragma GCC visibility push(hidden)
 
 /**
  * Before a fork: take a lock, for which the caller waits a second at most.
  *
+ * Threads: the one that forks; several may do so at the same time.
+ *
+ * @param [in] lock The lock; UCS_FORK_MAX_LOCKS of a library at most.
+ */
+void ucs_fork_lock(pthread_mutex_t *lock);
+
+/**
+ * Behind it, in both processes: whether the calling thread has the lock.
+ *
  * Threads: the one that forks.
  *
  * @param [in] lock The lock.
  *
- * @return Non-zero if the caller has it.
+ * @return Non-zero if so.
  */
-int ucs_fork_lock(pthread_mutex_t *lock);
+int ucs_fork_has(const pthread_mutex_t *lock);
 
 /**
- * Behind it, in both processes: give the lock back, or make it anew.
+ * Give the lock back that the calling thread has, or make it anew in the child.
  *
  * Threads: the one that forks.
  *
  * @param [in] lock     The lock.
- * @param [in] has_lock What ucs_fork_lock() said.
  * @param [in] is_child Whether this is the child.
  */
-void ucs_fork_unlock(pthread_mutex_t *lock, int has_lock, int is_child);
+void ucs_fork_unlock(pthread_mutex_t *lock, int is_child);
 
 #pragma GCC visibility pop
 

@@ -33,7 +33,6 @@
 static struct {
     pthread_mutex_t            mutex;
     uct_cxi_trig_credit_pool_t *pools;
-    int                        has_fork; /* The thread that forks has it */
 } uct_cxi_trig_credit_table = {
     .mutex = PTHREAD_MUTEX_INITIALIZER
 };
@@ -41,18 +40,16 @@ static struct {
 
 void uct_cxi_trig_credit_fork_begin(void)
 {
-    uct_cxi_trig_credit_table.has_fork =
-            ucs_fork_lock(&uct_cxi_trig_credit_table.mutex);
+    ucs_fork_lock(&uct_cxi_trig_credit_table.mutex);
 }
 
 /* A child's contexts get pools of their own: entries of those that are there
  * are the parent's */
 void uct_cxi_trig_credit_fork_end(int is_child)
 {
-    int has_lock = uct_cxi_trig_credit_table.has_fork;
     uct_cxi_trig_credit_pool_t *pool;
 
-    if (is_child && !has_lock) {
+    if (is_child && !ucs_fork_has(&uct_cxi_trig_credit_table.mutex)) {
         uct_cxi_trig_credit_table.pools = NULL;
     }
     pool = uct_cxi_trig_credit_table.pools;
@@ -63,7 +60,7 @@ void uct_cxi_trig_credit_fork_end(int is_child)
             ucs_ledger_forked(&pool->ledger);
         }
     }
-    ucs_fork_unlock(&uct_cxi_trig_credit_table.mutex, has_lock, is_child);
+    ucs_fork_unlock(&uct_cxi_trig_credit_table.mutex, is_child);
 }
 
 static inline unsigned uct_cxi_trig_credit_used(uint64_t state)

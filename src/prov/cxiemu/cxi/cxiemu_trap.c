@@ -43,19 +43,18 @@ static struct {
     size_t             count; /**< Slots */
     cxiemu_trap_slot_t *slots;
     struct sigaction   previous;
-    int                has_fork; /**< The thread that forks has the lock */
 } cxiemu_trap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 
 void cxiemu_trap_fork_begin(void)
 {
-    cxiemu_trap.has_fork = ucs_fork_lock(&cxiemu_trap.lock);
+    ucs_fork_lock(&cxiemu_trap.lock);
 }
 
 /* Slots are whole whatever a thread was about to do */
 void cxiemu_trap_fork_end(int is_child)
 {
-    ucs_fork_unlock(&cxiemu_trap.lock, cxiemu_trap.has_fork, is_child);
+    ucs_fork_unlock(&cxiemu_trap.lock, is_child);
 }
 
 #if defined(__x86_64__)

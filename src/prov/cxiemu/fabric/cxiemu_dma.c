@@ -109,20 +109,17 @@ static pthread_mutex_t cxiemu_dma_lock = PTHREAD_MUTEX_INITIALIZER;
 static cxiemu_dma_t *cxiemu_dma_table;
 
 
-/* The thread that forks has the lock */
-static int cxiemu_dma_has_fork;
-
 void cxiemu_dma_fork_begin(void)
 {
-    cxiemu_dma_has_fork = ucs_fork_lock(&cxiemu_dma_lock);
+    ucs_fork_lock(&cxiemu_dma_lock);
 }
 
 void cxiemu_dma_fork_end(int is_child)
 {
-    if (is_child && !cxiemu_dma_has_fork) {
+    if (is_child && !ucs_fork_has(&cxiemu_dma_lock)) {
         cxiemu_dma_table = NULL;
     }
-    ucs_fork_unlock(&cxiemu_dma_lock, cxiemu_dma_has_fork, is_child);
+    ucs_fork_unlock(&cxiemu_dma_lock, is_child);
 }
 
 int cxiemu_reaches_gpus(void)

@@ -43,20 +43,17 @@ static LIST_HEAD(, cxiemu_map_entry)
         cxiemu_map_table = LIST_HEAD_INITIALIZER(cxiemu_map_table);
 
 
-/* The thread that forks has the lock */
-static int cxiemu_map_has_fork;
-
 void cxiemu_map_fork_begin(void)
 {
-    cxiemu_map_has_fork = ucs_fork_lock(&cxiemu_map_lock);
+    ucs_fork_lock(&cxiemu_map_lock);
 }
 
 void cxiemu_map_fork_end(int is_child)
 {
-    if (is_child && !cxiemu_map_has_fork) {
+    if (is_child && !ucs_fork_has(&cxiemu_map_lock)) {
         LIST_INIT(&cxiemu_map_table);
     }
-    ucs_fork_unlock(&cxiemu_map_lock, cxiemu_map_has_fork, is_child);
+    ucs_fork_unlock(&cxiemu_map_lock, is_child);
 }
 
 /* Maps a file and enters it in the table; takes fd if keep_fd. Lock held. */

@@ -29,7 +29,6 @@ static struct {
     pthread_mutex_t lock; /**< For opening and closing */
     unsigned        refs;
     int             is_left; /**< The part was that of the parent */
-    int             has_fork; /**< The thread that forks has the lock */
     ucs_ledger_t    ledger;
 } cxiemu_service = {
     .lock = PTHREAD_MUTEX_INITIALIZER
@@ -74,21 +73,19 @@ static void cxiemu_service_join(ucs_ledger_t *ledger)
 
 void cxiemu_service_fork_begin(void)
 {
-    cxiemu_service.has_fork = ucs_fork_lock(&cxiemu_service.lock);
+    ucs_fork_lock(&cxiemu_service.lock);
 }
 
 /* A child takes part with its first domain: few children have any */
 void cxiemu_service_fork_end(int is_child)
 {
-    int has_lock = cxiemu_service.has_fork;
-
-    if (is_child && !has_lock) {
+    if (is_child && !ucs_fork_has(&cxiemu_service.lock)) {
         cxiemu_service.refs = 0;
     } else if (is_child && (cxiemu_service.refs > 0)) {
         ucs_ledger_forked(&cxiemu_service.ledger);
         cxiemu_service.is_left = 1;
     }
-    ucs_fork_unlock(&cxiemu_service.lock, has_lock, is_child);
+    ucs_fork_unlock(&cxiemu_service.lock, is_child);
 }
 
 void cxiemu_service_open(void)

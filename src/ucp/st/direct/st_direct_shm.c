@@ -33,14 +33,17 @@
 static pthread_mutex_t ucp_st_direct_map_lock = PTHREAD_MUTEX_INITIALIZER;
 static UCS_LIST_HEAD(ucp_st_direct_maps); /* ucp_st_direct_map_t */
 
-int ucp_st_direct_maps_fork_begin(void)
+void ucp_st_direct_maps_fork_begin(void)
 {
-    return ucs_fork_lock(&ucp_st_direct_map_lock);
+    ucs_fork_lock(&ucp_st_direct_map_lock);
 }
 
-void ucp_st_direct_maps_fork_end(int has_lock, int is_child)
+int ucp_st_direct_maps_fork_end(int is_child)
 {
-    ucs_fork_unlock(&ucp_st_direct_map_lock, has_lock, is_child);
+    int is_whole = ucs_fork_has(&ucp_st_direct_map_lock);
+
+    ucs_fork_unlock(&ucp_st_direct_map_lock, is_child);
+    return is_whole;
 }
 
 ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file)

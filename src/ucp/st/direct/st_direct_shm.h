@@ -69,9 +69,10 @@ void ucp_st_direct_map_put(ucp_st_direct_map_t *map);
  */
 ucp_st_direct_map_t *ucp_st_direct_map_find(const void *buffer, size_t length);
 
-/** ucs_fork_lock() and ucs_fork_unlock() for the lock of the mappings. */
-int ucp_st_direct_maps_fork_begin(void);
-void ucp_st_direct_maps_fork_end(int has_lock, int is_child);
+/** ucs_fork_lock() and ucs_fork_unlock() for the lock of the mappings; whether
+ *  no other thread was about to change these. */
+void ucp_st_direct_maps_fork_begin(void);
+int ucp_st_direct_maps_fork_end(int is_child);
 
 /** Name a descriptor of this process to others: UCS_OK, or UCS_ERR_IO_ERROR. */
 ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file);

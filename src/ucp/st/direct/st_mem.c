@@ -62,8 +62,6 @@ static struct {
     khash_t(ucp_st_mem) blocks; /* by address */
     ucp_st_mem_pool_t   *pools; /* the newest first */
     unsigned            files;  /* of long blocks */
-    int                 has_fork; /* the thread that forks has the lock */
-    int                 has_maps; /* ... and that of the list of mappings */
 } ucp_st_mem = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -73,15 +71,17 @@ static struct {
  * ucp_st_mem_alloc() has, for the time of the fork. */
 static void ucp_st_mem_fork_begin(void)
 {
-    ucp_st_mem.has_fork = ucs_fork_lock(&ucp_st_mem.lock);
-    ucp_st_mem.has_maps = ucp_st_direct_maps_fork_begin();
+    ucs_fork_lock(&ucp_st_mem.lock);
+    ucp_st_direct_maps_fork_begin();
 }
 
 static void ucp_st_mem_fork_end(int is_child)
 {
-    ucp_st_direct_maps_fork_end(ucp_st_mem.has_maps, is_child);
-    ucs_fork_unlock(&ucp_st_mem.lock, ucp_st_mem.has_fork, is_child);
-    if (is_child && (!ucp_st_mem.has_fork || !ucp_st_mem.has_maps)) {
+    int is_whole = ucp_st_direct_maps_fork_end(is_child) &&
+                   ucs_fork_has(&ucp_st_mem.lock);
+
+    ucs_fork_unlock(&ucp_st_mem.lock, is_child);
+    if (is_child && !is_whole) {
         ucp_st_fork_is_child = 1; /* refused: the table may be half changed */
     }
 }
