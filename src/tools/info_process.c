@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -28,14 +29,20 @@ static int info_process_connect(int pid)
     int fd                     = socket(AF_UNIX, SOCK_STREAM, 0);
     struct ucred cred          = {.pid = 0};
     socklen_t cred_length      = sizeof(cred);
+    struct timeval limit       = {.tv_sec = INFO_PROCESS_TIME / 1000};
     int length;
 
+    /* A process that is stopped does not accept */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
                       UCP_ST_SOCKET_NAME, pid);
     if ((fd < 0) || (connect(fd, (const struct sockaddr*)&address,
                              offsetof(struct sockaddr_un, sun_path) + 1 +
                              length) != 0)) {
-        if ((kill(pid, 0) != 0) && (errno == ESRCH)) {
+        if (errno == EAGAIN) {
+            fprintf(stderr, "ucx_st_info: process %d accepts no connection: it "
+                    "is stopped\n", pid);
+        } else if ((kill(pid, 0) != 0) && (errno == ESRCH)) {
             fprintf(stderr, "ucx_st_info: there is no process %d\n", pid);
         } else {
             fprintf(stderr, "ucx_st_info: process %d does not listen: it has "

@@ -266,6 +266,7 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
+    const char *name;
     unsigned type;
 
     status = ucp_st_fork_enter();
@@ -281,8 +282,8 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
         goto err_fork;
     }
     worker->lanes_attr = attr;
-    snprintf(worker->name, sizeof(worker->name), "%s",
-             UCP_ST_WORKER_PARAM(params, name, NAME, ""));
+    name = UCP_ST_WORKER_PARAM(params, name, NAME, "");
+    snprintf(worker->name, sizeof(worker->name), "%s", name ? name : "");
     if (getrandom(&worker->uuid, sizeof(worker->uuid), 0) !=
         sizeof(worker->uuid)) {
         ucs_error("getrandom() failed: %m");

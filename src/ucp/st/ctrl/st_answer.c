@@ -3,8 +3,8 @@
  * st_answer.c - the process tells what waits in it.
  *
  * The service thread listens on a socket of the abstract namespace: there is no
- * file to be left behind, or to be replaced by a link. Whoever connects is told
- * and needs to say nothing; if it is of another user the connection is closed.
+ * file to be left behind, or to be replaced by a link. A process that connects
+ * is told at once; the connection of another user's is closed.
  * Writing to it never blocks: what the socket does not take is cut.
  */
 #ifdef HAVE_CONFIG_H
@@ -37,6 +37,9 @@
 
 /* Longest answer, bytes: a socket takes as much at once */
 #define UCP_ST_ANSWER_SIZE 65536
+
+/* When to look again where a process has no descriptor left, milliseconds */
+#define UCP_ST_ANSWER_AGAIN_MSEC 100
 
 /* Answers until other clients of the thread have their turn */
 #define UCP_ST_ANSWER_MAX 4
@@ -165,18 +168,28 @@ static void ucp_st_answer_one(int fd)
 /* In the service thread */
 static int ucp_st_answer_serve(void *arg)
 {
+    int is_full = 0;
     unsigned i;
-    int fd;
+    int fd, next;
 
+    ucp_st_answer.service.num_fds = (ucp_st_answer.fd >= 0);
     for (i = 0; (i < UCP_ST_ANSWER_MAX) && (ucp_st_answer.fd >= 0); ++i) {
         fd = accept4(ucp_st_answer.fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0) {
+            is_full = (errno != EAGAIN);
             break;
         }
         ucp_st_answer_one(fd);
         close(fd);
     }
-    return ucp_st_answer_warn();
+    next = ucp_st_answer_warn();
+    if (is_full) {
+        /* No descriptor is free: the one that asks waits in the queue */
+        ucp_st_answer.service.num_fds = 0;
+        next = (next < 0) ? UCP_ST_ANSWER_AGAIN_MSEC :
+                            ucs_min(next, UCP_ST_ANSWER_AGAIN_MSEC);
+    }
+    return next;
 }
 
 /* The socket, or -1: the process cannot be asked */

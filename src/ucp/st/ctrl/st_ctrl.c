@@ -35,6 +35,10 @@
  * sooner */
 #define UCP_ST_CTRL_LOOK_TIME 1.0
 
+/* Warnings that are to come sooner than this have it looked no more often,
+ * seconds */
+#define UCP_ST_CTRL_MIN_TIME 10e-3
+
 /* Frames that UCP has at once */
 #define UCP_ST_CTRL_MAX_SENDS 64
 
@@ -484,12 +488,12 @@ void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
 static void ucp_st_ctrl_init(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-
     double warn_time           = worker->config.warn_time;
 
     ctrl->interval      = worker->config.ping_interval;
     ctrl->look_interval = UCP_ST_CTRL_LOOK_TIME;
     if (warn_time > 0) {
+        warn_time           = ucs_max(warn_time, UCP_ST_CTRL_MIN_TIME);
         ctrl->interval      = ucs_min(ctrl->interval, warn_time);
         ctrl->look_interval = ucs_min(ctrl->look_interval, warn_time / 8);
     }

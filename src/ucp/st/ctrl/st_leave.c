@@ -374,7 +374,8 @@ static int ucp_st_watch_serve(void *arg)
     double left                = ctrl->watch_time + interval - now;
     int is_needed, settle;
 
-    /* Before the look: what it does not see sees this, as both take a lock */
+    /* Before the look: what begins to wait behind that reads 0, and wakes this
+     * thread, as both take a lock */
     __atomic_store_n(&ctrl->is_watching, 0, __ATOMIC_RELAXED);
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);

@@ -324,6 +324,7 @@ static void ucp_st_batch_post(ucp_st_req_t *req)
 
     if (UCS_PTR_IS_PTR(request)) {
         req->request = request;
+        ucp_st_watch_begin(worker);
         ucp_st_batch_called(req, request);
     } else {
         req->is_calling = 0;
