@@ -122,7 +122,7 @@ expect "no command" 2 'usage' "$run"
 expect "unknown command" 1 'no such command' "$run" /nonexistent
 expect "status of the command" 7 '' "$run" sh -c 'exit 7'
 expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,sm,self pml=ucx" \
-    "$run" bash -c "$show"
+    env -u UCX_TLS "$run" bash -c "$show"
 expect "the user's UCX_TLS" 0 'tls=tcp' env UCX_TLS=tcp "$run" bash -c "$show"
 expect "the user's LD_PRELOAD" 0 "$plugin:/nonexistent/x.so" \
     env LD_PRELOAD=/nonexistent/x.so "$run" --print true

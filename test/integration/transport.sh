@@ -326,7 +326,7 @@ test_apart()
     local out tls
     unshare -U -r true 2>/dev/null ||
         { echo "skipped: no user namespaces for this user"; exit 77; }
-    for tls in cxi_trig,tcp,self cxi_trig,tcp,sm,self; do
+    for tls in cxi_trig,tcp,self cxi_trig,tcp,sm,self tcp,sm,self; do
         out=$(UCX_TLS=$tls UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 "$0" in_space \
               '-U -r' examples/st_hello 2>&1) || fail "st_hello fails: $out"
         grep -q 'in another user namespace' <<<"$out" || fail "no reason: $out"

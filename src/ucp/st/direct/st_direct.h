@@ -205,6 +205,7 @@ typedef struct ucp_st_direct_dev {
                                           first one there */
     unsigned                rounds;    /* until it sleeps; the thread's */
     uint32_t                has_broken;/* an operation is to fail; atomic */
+    int                     is_apart;  /* a peer's namespace was warned of */
     void (*look_rma)(ucp_st_worker_h worker); /* see st_direct_rma.h */
     ucp_st_service_client_t service;   /* its own */
 } ucp_st_direct_dev_t;

@@ -327,6 +327,7 @@ ucs_status_t ucp_st_direct_dev_address_pack(ucp_st_worker_h worker,
 ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
                                        size_t length)
 {
+    ucp_st_direct_dev_t *dev     = ucp_st_direct_dev(peer->worker);
     ucp_st_direct_peer_t *direct = ucp_st_direct_peer(peer);
     const ucp_st_direct_segment_t *segment;
     ucp_st_direct_address_t address;
@@ -340,8 +341,11 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
         return UCS_ERR_UNREACHABLE; /* it is on another node */
     }
     if (!peer->process.is_open) {
-        ucs_diag("lane 'direct': process %u of peer 0x%lx is in another user "
-                 "namespace (a container's?)", peer->process.pid, peer->uuid);
+        ucs_log(dev->is_apart ? UCS_LOG_LEVEL_DIAG : UCS_LOG_LEVEL_WARN,
+                "lane 'direct' does not reach process %u of this node, which "
+                "is in another user namespace (a container's?): another lane "
+                "serves", peer->process.pid);
+        dev->is_apart = 1;
         return UCS_ERR_UNREACHABLE;
     }
     direct->can_attach = !peer->process.is_near &&
