@@ -103,8 +103,8 @@ static int uct_cxi_trig_cassini_is_closed(const char *device, char *text,
     return 0;
 }
 
-/* The entries of a folder that a function finds to be cards, of which the last
- * one has its say in @a text. */
+/* Whether a function finds entries of a folder to be cards. The last of these
+ * is in @a text. */
 static int
 uct_cxi_trig_cassini_find(const char *folder,
                           int (*is_card)(const char *name, char *text,

@@ -318,7 +318,7 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
     if (nic->may_attach && cxiemu_param()->ptracer) {
         /* Where Yama restricts tracing to children, processes of this user are
          * let in, debuggers, too. It stays so, in place of what the program may
-         * have set: only for whoever asks for it. An error means that there is
+         * have set: only where it is asked for. An error means that there is
          * no Yama. */
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0ul, 0ul, 0ul);
     }

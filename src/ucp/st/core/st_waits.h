@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_waits.h - what waits for a peer, in words: for the warning that comes once
- * after UCX_ST_WARN_TIME, and for whoever asks the process.
+ * after UCX_ST_WARN_TIME, and for processes that ask this one.
  *
  * Nothing is noted when something begins to wait. A host that progresses the
  * worker, and the service thread, look now and then (ucp_st_waits_look()), and

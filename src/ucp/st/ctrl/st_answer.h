@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_answer.h - the process tells what waits in it: to whoever asks, and of
- * notes (ucp_st_note_begin()) by itself.
+ * st_answer.h - the process tells what waits in it: another process that
+ * asks, and the log, of notes (ucp_st_note_begin()).
  */
 #ifndef UCP_ST_ANSWER_H_
 #define UCP_ST_ANSWER_H_

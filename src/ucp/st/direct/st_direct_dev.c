@@ -356,7 +356,7 @@ ucs_status_t ucp_st_direct_dev_connect(ucp_st_peer_t *peer, const void *buffer,
         return status;
     }
     segment = direct->map->address;
-    /* Addresses of memory are believed of workers of this process alone */
+    /* Addresses of memory are taken from workers of this process alone */
     if ((direct->map->length < sizeof(*segment)) ||
         (segment->magic != UCP_ST_DIRECT_MAGIC) ||
         (segment->uuid != peer->uuid) ||

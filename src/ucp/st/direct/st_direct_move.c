@@ -585,7 +585,7 @@ static int ucp_st_direct_is_claimed(const ucp_st_direct_op_t *direct)
     if (!ucp_st_direct_claim_unpack(direct, word,
                                     (own + other) / direct->num_pieces,
                                     &claim)) {
-        return 0; /* what is said there is worth nothing */
+        return 0; /* the word was overwritten: it tells nothing */
     }
     /* All pieces of the uses so far, but those that are left of the last one */
     return (claim.use > 0) &&
