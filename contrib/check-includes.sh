@@ -116,8 +116,8 @@ check_folder examples "$outside" '/(cxi_chain\.c|gpu\.h)$' \
 check_folder test/cassini 'setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h'
 # The stand-ins for GPU runtimes need none, either
 check_folder test/standin 'standin_(cuda|hip)\.h'
-check_folder test/integration "$outside|CUnit/.*" '/fab_|/compat_|/mpix_device\.c$' \
-    'rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|(compat/)?stream-triggering\.h'
+check_folder test/integration "$outside|CUnit/.*" '/fab_|/compat_|/mpix_(device|once)\.c$' \
+    'setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|(compat/)?stream-triggering\.h'
 
 echo "$files files checked"
 exit $status

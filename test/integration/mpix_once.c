@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,8 @@ static int last_code;        /* Of those */
 static MPI_Comm last_comm;
 static pthread_t last_thread;
 static MPI_Errhandler errhandler;
+static int is_leaving;       /* The handler's next call does not return */
+static jmp_buf leave_to;
 
 /* Allocations of this thread, by the library, that succeed until one fails, or
  * all from there on. */
@@ -101,6 +104,10 @@ static void handler(MPI_Comm *comm, int *code, ...)
     last_code   = *code;
     last_comm   = *comm;
     last_thread = pthread_self();
+    if (is_leaving) {
+        is_leaving = 0;
+        longjmp(leave_to, 1);
+    }
 }
 
 static void once(int class, const char *word, int code, const char *where,
@@ -513,11 +520,21 @@ static int learn_testsome(MPI_Request *requests, int *code)
     return learn_some(rc, count, indices, statuses, code);
 }
 
-/* The text of the message's error is there, and nobody else was told. */
-static void check_failed(const char *name, int code, int times)
+/* A way to learn of it. */
+typedef struct {
+    const char *name;
+    learn_t    learn;
+    const char *place;   /* Of the message's request in the call's array */
+    int        is_array; /* Of statuses */
+} way_t;
+
+/* The text of the message's error is there, with a place or "", and nobody else
+ * was told. */
+static void check_failed(const char *name, const char *place, int code,
+                         int times)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
-    const char *words[] = {name, "MPIX_Enqueue_recv", "rank 0", "tag 7",
+    const char *words[] = {name, place, "MPIX_Enqueue_recv", "rank 0", "tag 7",
                            "truncate"};
     unsigned i;
     int length;
@@ -536,69 +553,135 @@ static void check_failed(const char *name, int code, int times)
     }
 }
 
+/* Receives that have ended: of a message that is right and, where 'length' is
+ * 2, of one that is too long. */
+static void use_queue(int length, MPIX_Queue *queue, MPI_Request *requests)
+{
+    static const int words[2] = {1, 2};
+    static int in[2];
+
+    memset(in, 0, sizeof(in));
+    MPIX_OK(MPIX_Create_queue(mpix_test.stream, queue));
+    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, 0, 6, made.comm, *queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&in[1], 1, MPI_INT, 0, 7, made.comm, *queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(*queue));
+    MPIX_OK(MPIX_Enqueue_wait(*queue));
+    MPI_Send(words, 1, MPI_INT, 0, 6, made.comm);
+    MPI_Send(words, length, MPI_INT, 0, 7, made.comm);
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    MPIX_CHECK(in[0] == 1, "received %d", in[0]);
+    MPIX_CHECK((length > 1) || (in[1] == 1), "received %d", in[1]);
+}
+
 /* A message that is too long: 'times' 1 if its communicator's handler counts, 0
  * if it returns. */
-static void fail_once(const char *name, learn_t learn, int is_array, int times)
+static void fail_once(const way_t *way, int times)
 {
     MPI_Request requests[3] = {
         MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL
     };
-    const int words[2] = {1, 2};
-    int in[2], code    = MPI_SUCCESS;
+    int code                = MPI_SUCCESS;
     MPIX_Queue queue;
     int rc;
 
-    MPIX_OK(MPIX_Create_queue(mpix_test.stream, &queue));
-    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, 0, 6, made.comm, queue,
-                              &requests[0]));
-    MPIX_OK(MPIX_Enqueue_recv(&in[1], 1, MPI_INT, 0, 7, made.comm, queue,
-                              &requests[1]));
-    MPIX_OK(MPIX_Enqueue_start(queue));
-    MPIX_OK(MPIX_Enqueue_wait(queue));
-    MPI_Send(words, 1, MPI_INT, 0, 6, made.comm);
-    MPI_Send(words, 2, MPI_INT, 0, 7, made.comm);
-    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
-
+    use_queue(2, &queue, requests);
     raised = 0;
-    rc     = learn(requests, &code);
-    mpix_test_code(rc, is_array ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE,
-                   MPIX_HERE, name);
+    rc     = way->learn(requests, &code);
+    mpix_test_code(rc, way->is_array ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE,
+                   MPIX_HERE, way->name);
     MPIX_IS(MPI_ERR_TRUNCATE, code);
-    check_failed(name, code, times);
-    MPIX_CHECK(requests[1] == MPI_REQUEST_NULL, "%s: a request", name);
+    check_failed(way->name, way->place, code, times);
+    MPIX_CHECK(requests[1] == MPI_REQUEST_NULL, "%s: a request", way->name);
 
     raised = 0;
     code   = MPIX_Enqueue_start(queue);
     MPIX_IS(MPI_ERR_OTHER, code);
-    check_failed("MPIX_Enqueue_start", code, times);
+    check_failed("MPIX_Enqueue_start", "", code, times);
     raised = 0;
     code   = MPIX_Queue_wait(queue);
     MPIX_IS(MPI_ERR_OTHER, code);
-    check_failed("MPIX_Queue_wait", code, times);
+    check_failed("MPIX_Queue_wait", "", code, times);
     raised = 0;
     MPIX_OK(MPIX_Free_queue(queue));
     MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
-    MPIX_CHECK(raised == 0, "%s: raised %d times", name, raised);
+    MPIX_CHECK(raised == 0, "%s: raised %d times", way->name, raised);
 }
 
-/* Every way to learn of it, with a handler of the message's communicator, and
- * with none where that of MPI_COMM_WORLD would end the job. */
+/* Makes a call whose error's handler does not return; zero if it did. */
+static int leaves(learn_t learn, MPI_Request *requests)
+{
+    int code;
+
+    if (setjmp(leave_to) != 0) {
+        return 1;
+    }
+    is_leaving = 1;
+    learn(requests, &code);
+    is_leaving = 0;
+    return 0;
+}
+
+/* Of a queue whose message has failed. */
+static int learn_start(MPI_Request *requests, int *code)
+{
+    (void)requests;
+    *code = MPIX_Enqueue_start(made.queue);
+    return *code;
+}
+
+static int learn_queue_wait(MPI_Request *requests, int *code)
+{
+    (void)requests;
+    *code = MPIX_Queue_wait(made.queue);
+    return *code;
+}
+
+/* The handler leaves the call, and the calls of the queue behind it. The
+ * program goes on with other messages. */
+static void leave_once(const way_t *way)
+{
+    MPI_Request requests[3] = {
+        MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL
+    };
+
+    use_queue(2, &made.queue, requests);
+    raised = 0;
+    MPIX_CHECK(leaves(way->learn, requests), "%s: the handler was not called",
+               way->name);
+    MPIX_CHECK(leaves(learn_start, NULL), "the handler was not called");
+    MPIX_CHECK(leaves(learn_queue_wait, NULL), "the handler was not called");
+    MPIX_CHECK(raised == 3, "%s: raised %d times", way->name, raised);
+    if (way->learn == learn_get_status) {
+        MPIX_OK(MPI_Request_free(&requests[1]));
+    }
+    MPIX_CHECK(requests[1] == MPI_REQUEST_NULL, "%s: a request", way->name);
+    MPIX_OK(MPIX_Free_queue(made.queue));
+    MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+
+    use_queue(1, &made.queue, requests);
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Queue_wait(made.queue));
+    MPIX_OK(MPIX_Free_queue(made.queue));
+    MPIX_CHECK(raised == 3, "%s: raised %d times", way->name, raised);
+}
+
+/* Every way to learn of it, with a handler of the message's communicator, which
+ * returns or does not, and with none where that of MPI_COMM_WORLD would end the
+ * job. */
 static void test_failed(void)
 {
-    static const struct {
-        const char *name;
-        learn_t    learn;
-        int        is_array;
-    } ways[] = {
-        {"MPI_Wait", learn_wait, 0},
-        {"MPI_Test", learn_test, 0},
-        {"MPI_Request_get_status", learn_get_status, 0},
-        {"MPI_Waitany", learn_waitany, 0},
-        {"MPI_Testany", learn_testany, 0},
-        {"MPI_Waitall", learn_waitall, 1},
-        {"MPI_Testall", learn_testall, 1},
-        {"MPI_Waitsome", learn_waitsome, 1},
-        {"MPI_Testsome", learn_testsome, 1}
+    static const way_t ways[] = {
+        {"MPI_Wait", learn_wait, "", 0},
+        {"MPI_Test", learn_test, "", 0},
+        {"MPI_Request_get_status", learn_get_status, "", 0},
+        {"MPI_Waitany", learn_waitany, "requests[0]", 0},
+        {"MPI_Testany", learn_testany, "requests[0]", 0},
+        {"MPI_Waitall", learn_waitall, "requests[1]", 1},
+        {"MPI_Testall", learn_testall, "requests[1]", 1},
+        {"MPI_Waitsome", learn_waitsome, "requests[1]", 1},
+        {"MPI_Testsome", learn_testsome, "requests[1]", 1}
     };
     unsigned i;
 
@@ -608,9 +691,10 @@ static void test_failed(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     for (i = 0; i < sizeof(ways) / sizeof(*ways); ++i) {
         MPI_Comm_set_errhandler(made.comm, errhandler);
-        fail_once(ways[i].name, ways[i].learn, ways[i].is_array, 1);
+        fail_once(&ways[i], 1);
+        leave_once(&ways[i]);
         MPI_Comm_set_errhandler(made.comm, MPI_ERRORS_RETURN);
-        fail_once(ways[i].name, ways[i].learn, ways[i].is_array, 0);
+        fail_once(&ways[i], 0);
     }
     MPI_Comm_set_errhandler(made.comm, errhandler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, errhandler);
