@@ -2,8 +2,8 @@
 /*
  * st_hook.h - calls of the project's libraries that a case looks at or changes:
  * those by which a thread gives its processor away, the clock, and what UCP
- * does for endpoints and active messages. The program's own functions stand in
- * front of the libraries'.
+ * does for addresses, endpoints and active messages. The program's own
+ * functions stand in front of the libraries'.
  */
 #ifndef ST_HOOK_H_
 #define ST_HOOK_H_
@@ -11,6 +11,7 @@
 #include <ucs/type/status.h>
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /** Zero if the clock and what gives the processor away cannot be looked at, as
@@ -23,6 +24,10 @@ void st_hook_watch(pthread_mutex_t *mutex);
 
 /** How many there were since st_hook_watch(). */
 uint64_t st_hook_violations(void);
+
+/** Have UCP's addresses of workers be so many bytes long from now on: those
+ *  behind the end are not looked at by UCP; 0 ends that. */
+void st_hook_address(size_t length);
 
 /** Call this, in the calling thread, before UCP makes an endpoint: what it
  *  returns is how that fails, unless it is UCS_OK. NULL ends that. */

@@ -5,7 +5,9 @@
  */
 #include "st_cunit.h"
 #include "st_flow.h"
+#include "st_hook.h"
 #include "st_msg.h"
+#include "uct_errors.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -138,6 +140,57 @@ ST_CASE(worker_refusals)
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_worker_create(NULL, &worker), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_worker_destroy(NULL), UCS_ERR_INVALID_PARAM);
+}
+
+/* An error, of which one line is logged */
+static void address_refused(ucp_st_worker_h worker)
+{
+    void *address = NULL;
+    size_t length = 0;
+
+    uct_errors_begin();
+    CU_ASSERT_EQUAL(ucp_st_worker_get_address(worker, &address, &length),
+                    UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT_PTR_NOT_NULL(strstr(uct_errors_last(), "65536"));
+    CU_ASSERT_EQUAL(uct_errors_end(), 1);
+    CU_ASSERT_PTR_NULL(address);
+    CU_ASSERT_EQUAL(length, 0);
+}
+
+/* UCP's own addresses, of the worker and of the service thread's, are of up to
+ * 65,535 bytes */
+ST_CASE(address_length)
+{
+    ucp_st_op_h send, recv;
+    int from = 5, to = 0;
+    st_side_t a, b, c;
+
+    st_hook_address(UINT16_MAX);
+    if (!st_side_init(&a) || !st_side_init(&b)) {
+        return;
+    }
+    a.peer = st_side_peer(&a, &b);
+    b.peer = st_side_peer(&b, &a);
+
+    st_hook_address(UINT16_MAX + 1);
+    address_refused(a.worker);
+    CU_ASSERT_TRUE_FATAL(st_side_init(&c));
+    st_hook_address(0);
+    address_refused(c.worker);
+    st_side_cleanup(&c);
+
+    send = st_send(&a, &from, sizeof(from), 1);
+    recv = st_recv(&b, &to, sizeof(to), 1);
+    st_match_ok(send, recv);
+    st_start(&a, send);
+    st_use(&b, recv);
+    st_wait(&a, send);
+    st_sync(&a);
+    st_sync(&b);
+    CU_ASSERT_EQUAL(to, from);
+    st_free2(send, recv);
+    st_side_leave(&a, &b);
+    st_side_cleanup(&b);
 }
 
 /* Lanes are told as a worker has them; without a worker each has a reason */
