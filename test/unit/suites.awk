@@ -4,7 +4,7 @@
 BEGIN {
     print "# SPDX-License-Identifier: BSD-3-Clause"
     print "# Made by suites.awk from suites.list."
-    groups = " gstream wrap objects ledger st uct emu fab cassini standin "
+    groups = " gstream wrap objects ledger st uct emu fab mpix cassini standin "
     runs = "^(once|sockets|(nics|lanes|gpus)(,(nics|lanes|gpus))*)$"
 }
 
@@ -32,12 +32,17 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     print suite "_SOURCES = " sources " $(" $2 "_sources)"
     print suite "_LDFLAGS = " flags
     print suite "_LDADD = $(" $2 "_libs)"
+    if ($2 == "mpix") { # Its objects are not those of the library
+        print suite "_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)"
+    }
 
     if ($2 == "fab") {
         fab = fab " " suite
         emulated = emulated " " suite ".strict " suite ".fast"
         cxi = cxi " " suite ".cxi"
         sockets = sockets ($3 == "sockets" ? " " suite ".sockets" : "")
+    } else if ($2 == "mpix") {
+        mpix = mpix " " suite
     } else if ($2 == "cassini") {
         cassini = cassini " " suite
     } else {
@@ -60,6 +65,7 @@ END {
     print "ST_GPUS_SUITES =" gpus
     print "ST_CARD_SUITES =" card
     print "CASSINI_SUITES =" cassini
+    print "MPIX_SUITES =" mpix
     print "FAB_SUITES =" fab
     print "FAB_EMULATED_TESTS =" emulated
     print "FAB_CXI_TESTS =" cxi

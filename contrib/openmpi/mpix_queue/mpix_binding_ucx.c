@@ -112,7 +112,10 @@ static ucs_status_t mpix_ucx_resolve_reply(const mpix_exchange_in_t *in,
         .address    = (const ucp_address_t*)(in->address + in->header.length)
     };
 
-    if (in->header.reply_length == 0) {
+    /* The answer's tag is made of the header, too */
+    if ((in->header.reply_length == 0) ||
+        (in->header.context != in->context) ||
+        ((uint64_t)in->header.dest_rank > MPIX_TAG_FIELD_MASK)) {
         return UCS_ERR_INVALID_ADDR;
     }
     /* It goes with the PML's worker, as MPI's own endpoints may: whatever UCP
@@ -192,7 +195,7 @@ static void mpix_ucx_recv(ucp_tag_message_h message,
     mpix_exchange_arrived(in);
     mpix_ucx_posted(&in->msg,
                     ucp_tag_msg_recv_nbx(mpix_global.pml_worker, &in->header,
-                                         info->length, message, &param));
+                                         in->length, message, &param));
 }
 
 /* Frees the sends that are done. */

@@ -92,7 +92,8 @@ ucs_status_t mpix_exchange_refuse(const mpix_exchange_in_t *in)
 
 mpix_exchange_in_t *mpix_exchange_in_create(size_t length)
 {
-    const size_t room = ucs_max(length, sizeof(mpix_proto_address_t));
+    const size_t kept = (length > MPIX_PROTO_MAX_LENGTH) ? 0 : length;
+    const size_t room = ucs_max(kept, sizeof(mpix_proto_address_t));
     mpix_exchange_in_t *in;
 
     in = calloc(1, ucs_offsetof(mpix_exchange_in_t, header) + room);
@@ -103,7 +104,7 @@ mpix_exchange_in_t *mpix_exchange_in_create(size_t length)
     }
 
     in->msg.mpi_request = MPI_REQUEST_NULL;
-    in->length          = length;
+    in->length          = kept;
     in->world_rank      = -1;
     in->rank            = -1;
     return in;
@@ -148,7 +149,7 @@ mpix_exchange_in_t *mpix_exchange_take_any(void)
 /* The sender of a message that is done, or -1. */
 static int mpix_exchange_world_rank(const mpix_exchange_in_t *in)
 {
-    if ((in->world_rank >= 0) || (in->header.magic != MPIX_PROTO_MAGIC)) {
+    if ((in->world_rank >= 0) || (mpix_exchange_check(in) != UCS_OK)) {
         return in->world_rank;
     }
     return in->header.world_rank;
@@ -191,7 +192,8 @@ ucs_status_t mpix_exchange_check(const mpix_exchange_in_t *in)
 
     if ((in->length < sizeof(in->header)) ||
         (((uint64_t)in->header.length + in->header.reply_length) !=
-         (in->length - sizeof(in->header)))) {
+         (in->length - sizeof(in->header))) ||
+        (in->header.source_rank < 0) || (in->header.dest_rank < 0)) {
         return UCS_ERR_INVALID_ADDR;
     }
     return UCS_OK;
@@ -206,7 +208,9 @@ ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
         status = mpix_exchange_check(in);
     }
     if (status != UCS_OK) {
-        return status;
+        /* Where requests are matched it is their data that is truncated */
+        return (status == UCS_ERR_MESSAGE_TRUNCATED) ? UCS_ERR_INVALID_ADDR :
+                                                       status;
     }
 
     if (in->header.length == 0) {

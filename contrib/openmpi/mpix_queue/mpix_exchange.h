@@ -51,7 +51,8 @@ typedef struct mpix_exchange_in {
     int                  world_rank; /* Of the sender, or -1 */
     int                  rank;       /* In the communicator, or -1: any */
     uint64_t             context;    /* Not valid if rank is -1 */
-    size_t               length;     /* Of header and addresses */
+    size_t               length;     /* Of header and addresses; 0: too long,
+                                        there is no room for it */
     mpix_proto_address_t header;
     uint8_t              address[];
 } mpix_exchange_in_t;
@@ -69,15 +70,15 @@ ucs_status_t mpix_exchange_refuse(const mpix_exchange_in_t *in);
 /* Bytes of a message, from the header on. */
 size_t mpix_exchange_out_length(const mpix_exchange_out_t *out);
 
-/* Make room for a message of so many bytes; NULL if there is no memory, of
- * which it warns. Takes no lock. */
+/* Make room for a message of so many bytes, as its sender says; NULL if there
+ * is no memory, of which it warns. Takes no lock. */
 mpix_exchange_in_t *mpix_exchange_in_create(size_t length);
 
 /* Put it behind those that have arrived, or will. */
 void mpix_exchange_arrived(mpix_exchange_in_t *in);
 
-/* Whether a message's header is of this version, and its lengths are right.
- * Takes no lock. */
+/* Whether a message's header is of this version, its lengths are right, and its
+ * ranks may be some. Takes no lock. */
 ucs_status_t mpix_exchange_check(const mpix_exchange_in_t *in);
 
 /* Set when a message is done, by any thread. */
@@ -109,8 +110,8 @@ mpix_exchange_in_t *mpix_exchange_take_any(void);
 
 /* The address in a message. UCS_ERR_CANCELED if the sender is in MPI_Finalize
  * and gives none, UCS_ERR_UNSUPPORTED if its library is of another version,
- * UCS_ERR_INVALID_ADDR if the bytes are no address, or the status of the
- * receive. */
+ * UCS_ERR_INVALID_ADDR if the bytes are no address or too many, or the status
+ * of the receive. */
 ucs_status_t mpix_exchange_in_address(const mpix_exchange_in_t *in,
                                       const void **address_p, size_t *length_p);
 

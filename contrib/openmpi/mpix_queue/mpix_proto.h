@@ -18,6 +18,10 @@
 #define MPIX_PROTO_MAGIC   0x71787069u
 #define MPIX_PROTO_VERSION 3u
 
+/* No message has more bytes: an st address has less than 17 MiB by its format,
+ * and what an answer needs is far shorter */
+#define MPIX_PROTO_MAX_LENGTH (32ul << 20)
+
 
 /* Magic and version stay in front, in all versions. */
 typedef struct mpix_proto_address {
