@@ -152,9 +152,44 @@ expect "the application's own -x" 0 \
 expect "several programs" 0 \
     "$plugin .* -n 1 true -v : -x LD_PRELOAD=/x.so:[^ ]*$plugin .*-n 1 false" \
     "$run" "$temp/mpirun" -n 1 true -v : -x LD_PRELOAD=/x.so -n 1 false
+own='( -x (UCX|FI|MPIX)_[^ ]+)*'
+for words in '-x LD_PRELOAD' '--x LD_PRELOAD'; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect "the environment's, by $words" 0 \
+        "args=\\[-x LD_PRELOAD=[^ ]*$plugin:/x.so -x LD_LIBRARY_PATH$own -n" \
+        env LD_PRELOAD=/x.so "$run" -q "$temp/mpirun" $words -n 2 true
+done
+expect "--x LD_PRELOAD=" 0 \
+    "args=\\[-x LD_PRELOAD=/x.so:[^ ]*$plugin -x LD_LIBRARY_PATH$own -n 2 true\\]" \
+    "$run" -q "$temp/mpirun" --x LD_PRELOAD=/x.so -n 2 true
+expect "an application that is elsewhere" 0 \
+    "=/x.so:[^ ]*$plugin .* --wdir /d -n 2 ./nosuch -x LD_PRELOAD=/y.so\\]" \
+    "$run" -q "$temp/mpirun" --wdir /d -x LD_PRELOAD=/x.so -n 2 \
+    ./nosuch -x LD_PRELOAD=/y.so
+expect "a file before the application" 0 \
+    "=/x.so:[^ ]*$plugin .* --other /nosuch -n 2 true\\]" \
+    "$run" -q "$temp/mpirun" --other /nosuch -x LD_PRELOAD=/x.so -n 2 true
 cp "$temp/mpirun" "$temp/prterun"
 expect "prterun" 0 "own=\\[\\] args=\\[-x LD_PRELOAD=[^ ]*$plugin " \
     "$run" "$temp/prterun" -n 2 a
+
+# MPICH's has options of its own, for all programs and for one
+# shellcheck disable=SC2016
+printf '#!/bin/bash\necho "HYDRA own=[$LD_PRELOAD] args=[$*]"\n' \
+    > "$temp/mpiexec"
+chmod +x "$temp/mpiexec"
+expect "MPICH" 0 "own=\\[\\] args=\\[-genv LD_PRELOAD [^ ]*$plugin -n 2 true\\]" \
+    "$run" -q "$temp/mpiexec" -n 2 true
+for words in '-genv LD_PRELOAD ' '-genv LD_PRELOAD=' '-env LD_PRELOAD ' \
+             '--env LD_PRELOAD='; do
+    # shellcheck disable=SC2086 # an option and its value
+    expect "MPICH's $words" 0 \
+        "$plugin -env A=B $words/x.so:[^ ]*$plugin -n 2 true -env LD_PRELOAD /y\\]" \
+        "$run" -q "$temp/mpiexec" -env A=B $words/x.so -n 2 true -env LD_PRELOAD /y
+done
+expect "several programs of MPICH" 0 \
+    "$plugin -n 1 true : -env LD_PRELOAD /x.so:[^ ]*$plugin -n 1 false\\]" \
+    "$run" -q "$temp/mpiexec" -n 1 true : -env LD_PRELOAD /x.so -n 1 false
 
 # What Slurm starts has srun's environment and what --export sets
 cp "$temp/mpirun" "$temp/srun"
@@ -164,6 +199,12 @@ expect "srun" 0 \
 expect "srun --export" 0 \
     "args=\\[--export=ALL,A=1,LD_PRELOAD=[^ ]*$plugin -n 2 true --export=B\\]" \
     "$run" "$temp/srun" -n 2 --export=ALL,A=1 true --export=B
+for words in 'ALL,LD_PRELOAD=/x.so,A=1' 'LD_PRELOAD=/x.so,ALL,A=1' \
+             'ALL,LD_PRELOAD,LD_PRELOAD=/x.so,A=1'; do
+    expect "srun --export=$words" 0 \
+        "args=\\[--export=ALL,A=1,LD_PRELOAD=/x.so:[^ ,]*$plugin -n 2 true\\]" \
+        "$run" -q "$temp/srun" "--export=$words" -n 2 true
+done
 expect "srun, lanes of this node" 0 '^ucx-st-run: lanes: .* \(on [^ ]+\)' \
     "$run" "$temp/srun" -n 2 true
 expect "srun --export=NONE" 1 'srun --export=NONE keeps the settings' \
