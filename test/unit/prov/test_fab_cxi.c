@@ -357,19 +357,6 @@ FAB_CASE(left_out, .sockets = ONLY_CXI)
     FAB_CHECK(fab_is_empty(me, &me->tx));
 }
 
-FAB_CASE(no_peek, .sockets = ONLY_CXI,
-         .cxi = "cxi has FI_PEEK and FI_CLAIM, which nothing here uses")
-{
-    uint64_t word            = 1;
-    struct iovec iov         = {.iov_base = &word, .iov_len = 8};
-    struct fi_msg_tagged msg = {
-        .msg_iov = &iov, .iov_count = 1, .addr = me->peer
-    };
-
-    FAB_CHECK(fi_trecvmsg(me->ep, &msg, FI_PEEK) < 0);
-    FAB_CHECK(fi_trecvmsg(me->ep, &msg, FI_CLAIM) < 0);
-}
-
 /* Of fi_info: the name is its own, the ways are CXI's */
 FAB_CASE(information, .sockets = ONLY_CXI)
 {

@@ -2,6 +2,7 @@
 /* test_fab_msg.c - messages and tagged messages. */
 #include "fab.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -377,6 +378,200 @@ FAB_CASE(truncation)
 
 FAB_CASE_CALL(truncation_to_nothing, msg_truncated(me, 8, 0),
               .cxi = "cxi crashes: it looks for the buffer's memory")
+
+/* A search for a message of the peer: its entry; err is 0 if one is there */
+static struct fi_cq_err_entry msg_search(fab_side_t *me, uint64_t flags,
+                                         uint64_t tag,
+                                         struct fi_context *context)
+{
+    struct fi_msg_tagged msg    = {
+        .addr = me->peer, .tag = tag, .context = context
+    };
+    struct fi_cq_err_entry seen = {0};
+    struct fi_cq_tagged_entry entry;
+
+    FAB_MUST(me, fi_trecvmsg(me->ep, &msg, flags | FI_COMPLETION));
+    FAB_UNTIL(me, (me->rx.count > 0) ||
+                  (fi_cq_readerr(me->rx.cq, &seen, 0) == 1));
+    if (me->rx.count > 0) {
+        entry = fab_entry(me, &me->rx);
+        seen  = (struct fi_cq_err_entry){
+            .op_context = entry.op_context, .flags = entry.flags,
+            .len = entry.len, .buf = entry.buf, .tag = entry.tag
+        };
+    }
+    FAB_CHECK(seen.op_context == context);
+    FAB_EQUAL(seen.flags & (FI_RECV | FI_TAGGED), FI_RECV | FI_TAGGED);
+    FAB_CHECK((seen.err == 0) || (seen.err == FI_ENOMSG));
+    return seen;
+}
+
+/* The same, until there is one */
+static void msg_found(fab_side_t *me, uint64_t flags, uint64_t tag,
+                      struct fi_context *context, size_t length)
+{
+    struct fi_cq_err_entry seen;
+
+    FAB_UNTIL(me, (seen = msg_search(me, flags, tag, context)).err == 0);
+    FAB_EQUAL(seen.len, length);
+    FAB_EQUAL(seen.tag, tag);
+    FAB_CHECK(seen.buf == NULL);
+}
+
+static void msg_missed(fab_side_t *me, uint64_t flags, uint64_t tag,
+                       struct fi_context *context)
+{
+    struct fi_cq_err_entry seen = msg_search(me, flags, tag, context);
+
+    FAB_EQUAL(seen.err, FI_ENOMSG);
+    FAB_EQUAL(seen.len, 0);
+    FAB_EQUAL(seen.olen, 0);
+    if (fab_is_cassini()) {
+        FAB_EQUAL(seen.tag, tag);
+        FAB_EQUAL(seen.prov_errno, 0); /* As no message has one */
+    }
+}
+
+static ssize_t msg_claim(fab_side_t *me, uint64_t tag, void *data,
+                         size_t length, struct fi_context *context)
+{
+    struct iovec iov         = {.iov_base = data, .iov_len = length};
+    struct fi_msg_tagged msg = {
+        .msg_iov   = &iov,
+        .iov_count = 1,
+        .addr      = me->peer,
+        .tag       = tag,
+        .context   = context
+    };
+
+    return FAB_POST(me, fi_trecvmsg(me->ep, &msg, FI_CLAIM | FI_COMPLETION));
+}
+
+/* A message that is seen stays: seen again, and received */
+FAB_CASE(peek)
+{
+    static const size_t lengths[] = {0, 8, 3000, 100000, 300000};
+    uint8_t *out = msg_alloc(300000), *in = msg_alloc(300000);
+    struct fi_context context;
+    size_t i;
+
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        fab_fill(out, lengths[i], fab_tint(me->index, i));
+        FAB_MUST(me, fi_tsend(me->ep, out, lengths[i], NULL, me->peer, i,
+                              NULL));
+        msg_found(me, FI_PEEK, i, &context, lengths[i]);
+        msg_found(me, FI_PEEK, i, &context, lengths[i]);
+        msg_missed(me, FI_PEEK, i + 1000, &context);
+        FAB_MUST(me, fi_trecv(me->ep, in, 300000, NULL, me->peer, i, 0, in));
+        FAB_EQUAL(fab_entry(me, &me->rx).len, lengths[i]);
+        FAB_FILLED(me, in, lengths[i], i);
+        msg_missed(me, FI_PEEK, i, &context);
+        fab_entry(me, &me->tx);
+        fab_barrier(me);
+    }
+    if (fab_is_cassini()) { /* Two searches and a receive each */
+        fab_reads(me, me->recv, 3 * i);
+    }
+    free(out);
+    free(in);
+}
+
+/* A claimed message is nobody else's, and comes when it is asked for */
+FAB_CASE(claim)
+{
+    static const size_t lengths[] = {100000, 8, 3000, 300000};
+    enum { COUNT = 4, ROOM = 300000 };
+    struct fi_context context[COUNT];
+    uint8_t *out[COUNT], *in = msg_alloc(ROOM);
+    unsigned i;
+
+    for (i = 0; i < COUNT; ++i) {
+        out[i] = msg_alloc(lengths[i]);
+        fab_fill(out[i], lengths[i], fab_tint(me->index, i));
+        FAB_MUST(me, fi_tsend(me->ep, out[i], lengths[i], NULL, me->peer, 7,
+                              NULL));
+    }
+    for (i = 0; i < COUNT - 1; ++i) {
+        msg_found(me, FI_PEEK | FI_CLAIM, 7, &context[i], lengths[i]);
+    }
+    FAB_MUST(me, fi_trecv(me->ep, in, ROOM, NULL, me->peer, 7, 0, in));
+    FAB_EQUAL(fab_entry(me, &me->rx).len, lengths[i]);
+    FAB_FILLED(me, in, lengths[i], i);
+    msg_missed(me, FI_PEEK, 7, &context[i]);
+    msg_missed(me, FI_PEEK | FI_CLAIM, 7, &context[i]);
+    while (i-- > 0) {
+        FAB_EQUAL(msg_claim(me, 7, in, ROOM, &context[i]), 0);
+        FAB_CHECK(fab_entry(me, &me->rx).op_context == &context[i]);
+        FAB_FILLED(me, in, lengths[i], i);
+    }
+    fab_entries(me, &me->tx, COUNT);
+    fab_barrier(me);
+    for (i = 0; i < COUNT; ++i) {
+        free(out[i]);
+    }
+    free(in);
+}
+
+/* The sender is gone: the receive of a claimed message fails, and what nobody
+ * asks for goes with the endpoint */
+FAB_CASE(claim_lost, .victim = 1,
+         .sockets = "sockets does not tell of a peer that is gone",
+         .cxi = "cxi waits for a fetch that never comes")
+{
+    enum { LENGTH = 100000 };
+    struct fi_context context[2];
+    uint8_t *data = msg_alloc(LENGTH);
+    uint64_t i;
+
+    for (i = 0; (i < 2) && (me->index == 1); ++i) {
+        FAB_MUST(me, fi_tsend(me->ep, data, LENGTH, NULL, me->peer, i, NULL));
+    }
+    FAB_UNTIL(me, me->index == 0); /* It is killed there */
+    for (i = 0; i < 2; ++i) {
+        msg_found(me, FI_PEEK | FI_CLAIM, i, &context[i], LENGTH);
+    }
+    FAB_REQUIRE(kill((pid_t)me->theirs.pid, SIGKILL) == 0);
+    FAB_MUST(me, fi_tsend(me->ep, data, 8, NULL, me->peer, 2, NULL));
+    FAB_EQUAL(fab_error(me, &me->tx).err, FI_EIO);
+    FAB_EQUAL(msg_claim(me, 0, data, LENGTH, &context[0]), 0);
+    FAB_EQUAL(fab_error(me, &me->rx).err, FI_EIO);
+    free(data);
+}
+
+/* A claim that does not fit is refused and leaves the message claimed; a
+ * message is claimed by one context, once. cxi has no FI_DISCARD */
+FAB_CASE(claim_refused, .sockets = "sockets has its own rules",
+         .cxi = "cxi uses the message of any context, even a freed one")
+{
+    static const uint64_t discards[] = {
+        FI_DISCARD, FI_PEEK | FI_DISCARD, FI_CLAIM | FI_DISCARD
+    };
+    uint64_t out              = fab_tint(me->index, 1), in = 0;
+    struct fi_context context = {0}, unknown;
+    struct fi_msg_tagged msg  = {.addr = me->peer, .tag = 7};
+    struct fi_msg plain       = {.addr = me->peer};
+    unsigned i;
+
+    memset(&unknown, 0x5a, sizeof(unknown));
+    FAB_MUST(me, fi_tsend(me->ep, &out, 8, NULL, me->peer, 7, NULL));
+    msg_found(me, FI_PEEK | FI_CLAIM, 7, &context, 8);
+    FAB_EQUAL(msg_claim(me, 7, &in, 8, NULL), -FI_EINVAL);
+    FAB_EQUAL(msg_claim(me, 7, &in, 8, &unknown), -FI_EINVAL);
+    FAB_EQUAL(msg_claim(me, 6, &in, 8, &context), -FI_ENOMSG);
+    FAB_EQUAL(fi_trecvmsg(me->ep, &msg, FI_PEEK | FI_CLAIM), -FI_EINVAL);
+    FAB_EQUAL(fi_trecvmsg(me->ep, NULL, FI_PEEK), -FI_EINVAL);
+    FAB_EQUAL(fi_recvmsg(me->ep, &plain, FI_PEEK), -FI_EBADFLAGS);
+    msg.context = &context;
+    for (i = 0; i < ST_CUNIT_COUNT(discards); ++i) {
+        FAB_EQUAL(fi_trecvmsg(me->ep, &msg, discards[i]), -FI_EBADFLAGS);
+    }
+    FAB_EQUAL(fi_cancel(&me->ep->fid, &context), -FI_ENOENT);
+    FAB_EQUAL(msg_claim(me, 7, &in, 8, &context), 0);
+    FAB_EQUAL(fab_entry(me, &me->rx).len, 8);
+    FAB_EQUAL(in, fab_tint(!me->index, 1));
+    FAB_EQUAL(msg_claim(me, 7, &in, 8, &context), -FI_EINVAL);
+    fab_entry(me, &me->tx);
+}
 
 /* One buffer for many; the last one says that the buffer is used up */
 FAB_CASE(multi_recv)

@@ -126,6 +126,10 @@ int cxiemu_ep_post_recv(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
     int ret;
 
     cxiemu_nic_lock(nic);
+    if (req->flags & FI_PEEK) {
+        /* What has come by now is to be found: a card needs no progress */
+        (void)cxiemu_nic_progress(nic);
+    }
     ret = cxiemu_rx_post(rx, req);
     /* A message that was there may go on now, or be what deferred work waits
      * for, and the caller need not poll */

@@ -17,6 +17,7 @@ typedef struct cxiemu_error_row {
 
 static const cxiemu_error_row_t cxiemu_error_rows[] = {
     {CXIEMU_ERROR_WAY, FI_EHOSTUNREACH, 2, "UNDELIVERABLE"},
+    {FI_ENOMSG, FI_ENOMSG, 0, "NO_EVENT"}, /* CXI takes it of a message */
     {CXIEMU_ERROR_FAULT, FI_EIO, 9, "UNCOR"},
     {FI_EIO, FI_EIO, 18, "ENTRY_NOT_FOUND"},
     {FI_EHOSTUNREACH, FI_EIO, 26, "PTLTE_NOT_FOUND"},

@@ -86,14 +86,18 @@ int cxiemu_rx_from_tagged(cxiemu_rx_t *rx, const struct fi_msg_tagged *msg,
                           uint64_t flags, cxiemu_recv_req_t *req)
 {
     cxiemu_ep_t *ep = rx->ep;
-    uint64_t kept   = FI_COMPLETION | (rx->is_tagged ? 0 : FI_MULTI_RECV);
+    uint64_t search = rx->is_tagged ? FI_PEEK | FI_CLAIM : 0;
+    uint64_t kept   = FI_COMPLETION | (rx->is_tagged ? search : FI_MULTI_RECV);
     struct iovec iov;
     int ret;
 
-    if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
-        return -FI_ENOSYS;
+    /* A peek has no buffer: what is said of one is not looked at */
+    if (flags & search & FI_PEEK) {
+        iov = (struct iovec){NULL, 0};
+        ret = (msg == NULL) ? -FI_EINVAL : 0;
+    } else {
+        ret = cxiemu_msg_iov(msg, &iov);
     }
-    ret = cxiemu_msg_iov(msg, &iov);
     if (ret != 0) {
         return ret;
     }
@@ -101,11 +105,12 @@ int cxiemu_rx_from_tagged(cxiemu_rx_t *rx, const struct fi_msg_tagged *msg,
         return -FI_EMSGSIZE;
     }
     ret = cxiemu_op_check(ep, FI_RECV | (rx->is_tagged ? FI_TAGGED : FI_MSG),
-                          flags, CXIEMU_RECV_FLAGS);
+                          flags, CXIEMU_RECV_FLAGS | search);
     if (ret != 0) {
         return ret;
     }
     if (((msg->tag | msg->ignore) & ~CXIEMU_TAG_MASK) ||
+        ((flags & FI_CLAIM) && (msg->context == NULL)) ||
         ((flags & kept & FI_MULTI_RECV) && (iov.iov_len == 0))) {
         return -FI_EINVAL;
     }

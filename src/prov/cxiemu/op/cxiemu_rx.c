@@ -3,7 +3,7 @@
  * cxiemu_rx.c - receives, and their matching with messages.
  *
  *   receive: posted -> (matched: active, if data is still to come) -> over
- *   message: arrived -> matched | unexpected -> matched
+ *   message: arrived -> matched | unexpected [-> claimed] -> matched
  *
  * A multi-receive buffer stays posted while it has room; each message that it
  * takes has a receive of its own, a child.
@@ -29,7 +29,7 @@ typedef struct cxiemu_recv {
     size_t                   length;
     uint64_t                 tag;
     uint64_t                 ignore;
-    uint64_t                 flags;     /* FI_COMPLETION, FI_MULTI_RECV */
+    uint64_t                 flags;     /* As cxiemu_recv_req_t's */
     void                     *context;
     cxiemu_cntr_t            *completion;
     int                      any;       /* From anybody; else from: */
@@ -64,6 +64,7 @@ void cxiemu_rx_init(cxiemu_rx_t *rx, cxiemu_ep_t *ep, int is_tagged)
     TAILQ_INIT(&rx->posted);
     TAILQ_INIT(&rx->active);
     TAILQ_INIT(&rx->unexpected);
+    TAILQ_INIT(&rx->claimed);
 }
 
 
@@ -93,6 +94,13 @@ static void cxiemu_recv_put(cxiemu_recv_t *recv)
     recv->dma       = NULL;
     recv->parent    = recv->rx->spare;
     recv->rx->spare = recv;
+}
+
+/* Bytes of a message, of which not all need be here. */
+static uint64_t cxiemu_rx_total(const cxiemu_arrival_t *arrival)
+{
+    return (arrival->rec.type == CXIEMU_REC_RTS) ? arrival->rec.addr :
+                                                   arrival->rec.length;
 }
 
 /* Bytes of its message that it has room for. */
@@ -255,16 +263,15 @@ static void cxiemu_rx_take(cxiemu_recv_t *recv, const cxiemu_arrival_t *arrival)
     int err;
 
     recv->arrival = *arrival;
+    recv->total   = cxiemu_rx_total(arrival);
     if (arrival->rec.type == CXIEMU_REC_RTS) {
-        recv->total           = arrival->rec.addr;
         recv->arrival.payload = NULL;
         cxiemu_rx_rendezvous(recv);
         return;
     }
 
-    recv->total = arrival->rec.length;
-    err         = cxiemu_target_fetch(arrival, 0, recv->buffer,
-                                      cxiemu_recv_taken(recv));
+    err = cxiemu_target_fetch(arrival, 0, recv->buffer,
+                              cxiemu_recv_taken(recv));
     cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     cxiemu_recv_finish(recv, err);
 }
@@ -275,9 +282,7 @@ static cxiemu_recv_t *cxiemu_rx_split(cxiemu_recv_t *parent,
                                       const cxiemu_arrival_t *arrival)
 {
     cxiemu_rx_t *rx      = parent->rx;
-    uint64_t total       = (arrival->rec.type == CXIEMU_REC_RTS) ?
-                                   arrival->rec.addr :
-                                   arrival->rec.length;
+    uint64_t total       = cxiemu_rx_total(arrival);
     cxiemu_recv_t *child = cxiemu_recv_get(rx);
     size_t rest          = parent->length - parent->used;
 
@@ -438,34 +443,96 @@ static int cxiemu_rx_set_source(cxiemu_recv_t *recv, fi_addr_t src)
     return 0;
 }
 
-/* The oldest message that nobody waited for and that fits a posted receive is
- * given to it; whether there was one. */
-static int cxiemu_rx_match_unexpected(cxiemu_recv_t *recv)
+/* The oldest message that nobody waited for and that fits, or NULL. */
+static cxiemu_unexp_t *cxiemu_rx_find_unexpected(const cxiemu_recv_t *recv)
 {
-    cxiemu_rx_t *rx = recv->rx;
     cxiemu_unexp_t *unexp;
-    cxiemu_link_t *link;
 
-    TAILQ_FOREACH(unexp, &rx->unexpected, list) {
+    TAILQ_FOREACH(unexp, &recv->rx->unexpected, list) {
         if (cxiemu_rx_fits(recv, &unexp->arrival)) {
             break;
         }
     }
-    if (unexp == NULL) {
-        return 0;
-    }
+    return unexp;
+}
 
-    /* No older receive fits it, else it would not be here */
-    if (!cxiemu_rx_match(rx, &unexp->arrival)) {
-        return 0;
-    }
-    TAILQ_REMOVE(&rx->unexpected, unexp, list);
-    link = unexp->arrival.link;
+/* A receive has taken a message that was kept in a list: free it, and let its
+ * sender know. */
+static void cxiemu_rx_taken(struct cxiemu_unexp_list *list,
+                            cxiemu_unexp_t *unexp)
+{
+    cxiemu_link_t *link = unexp->arrival.link;
+
+    TAILQ_REMOVE(list, unexp, list);
     free(unexp);
     if ((link != NULL) && !link->nic->in_progress) {
         cxiemu_link_flush(link);
     }
+}
+
+/* The oldest unexpected message that fits a posted receive is given to it;
+ * whether there was one. */
+static int cxiemu_rx_match_unexpected(cxiemu_recv_t *recv)
+{
+    cxiemu_rx_t *rx       = recv->rx;
+    cxiemu_unexp_t *unexp = cxiemu_rx_find_unexpected(recv);
+
+    /* No older receive fits it, else it would not be here */
+    if ((unexp == NULL) || !cxiemu_rx_match(rx, &unexp->arrival)) {
+        return 0;
+    }
+    cxiemu_rx_taken(&rx->unexpected, unexp);
     return 1;
+}
+
+/* FI_PEEK: tell of the message that a receive would take now. With FI_CLAIM no
+ * other receive takes it from now on; the context, a struct fi_context as CXI
+ * asks for, names it. */
+static void cxiemu_rx_peek(cxiemu_recv_t *recv)
+{
+    cxiemu_rx_t *rx       = recv->rx;
+    cxiemu_unexp_t *unexp = cxiemu_rx_find_unexpected(recv);
+
+    if (unexp == NULL) {
+        recv->arrival.rec.tag = recv->tag; /* CXI's entry has that */
+        cxiemu_recv_finish(recv, FI_ENOMSG);
+        return;
+    }
+
+    if (recv->flags & FI_CLAIM) {
+        TAILQ_REMOVE(&rx->unexpected, unexp, list);
+        TAILQ_INSERT_TAIL(&rx->claimed, unexp, list);
+        ((struct fi_context*)recv->context)->internal[0] = unexp;
+    }
+    recv->arrival = unexp->arrival;
+    recv->total   = cxiemu_rx_total(&unexp->arrival);
+    recv->length  = recv->total; /* Nothing is cut off */
+    cxiemu_recv_finish(recv, 0);
+}
+
+/* FI_CLAIM: receive the message that the context names. The context may hold
+ * anything: it is only compared. 0, -FI_EINVAL if nothing is claimed by it, or
+ * -FI_ENOMSG if tag or source are another's, as CXI. */
+static int cxiemu_rx_claim(cxiemu_recv_t *recv)
+{
+    cxiemu_rx_t *rx            = recv->rx;
+    struct fi_context *context = recv->context;
+    cxiemu_unexp_t *unexp;
+
+    TAILQ_FOREACH(unexp, &rx->claimed, list) {
+        if (unexp == context->internal[0]) {
+            break;
+        }
+    }
+    if ((unexp == NULL) || !cxiemu_rx_fits(recv, &unexp->arrival)) {
+        cxiemu_recv_put(recv);
+        return (unexp == NULL) ? -FI_EINVAL : -FI_ENOMSG;
+    }
+
+    context->internal[0] = NULL;
+    cxiemu_rx_take(recv, &unexp->arrival);
+    cxiemu_rx_taken(&rx->claimed, unexp);
+    return 0;
 }
 
 int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
@@ -493,6 +560,14 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req)
     if (ret != 0) {
         cxiemu_recv_put(recv);
         return ret;
+    }
+
+    if (req->flags & FI_PEEK) {
+        cxiemu_rx_peek(recv);
+        return 0;
+    }
+    if (req->flags & FI_CLAIM) {
+        return cxiemu_rx_claim(recv);
     }
 
     TAILQ_INSERT_TAIL(&rx->posted, recv, list);
@@ -553,6 +628,7 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx)
     }
     cxiemu_rx_free_list(&rx->active);
     cxiemu_rx_free_list(&rx->posted);
+    TAILQ_CONCAT(&rx->unexpected, &rx->claimed, list);
     while ((unexp = TAILQ_FIRST(&rx->unexpected)) != NULL) {
         TAILQ_REMOVE(&rx->unexpected, unexp, list);
         cxiemu_target_ack(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
@@ -586,6 +662,12 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
         if (unexp->arrival.rec.type == CXIEMU_REC_RTS) {
             TAILQ_REMOVE(&rx->unexpected, unexp, list);
             free(unexp);
+        }
+    }
+    /* Contexts name the claimed ones: a receive of one fails */
+    TAILQ_FOREACH(unexp, &rx->claimed, list) {
+        if (unexp->arrival.link == link) {
+            unexp->arrival.link = NULL;
         }
     }
 }

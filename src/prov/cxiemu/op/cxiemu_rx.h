@@ -30,6 +30,9 @@ typedef struct cxiemu_rx {
     struct cxiemu_recv_list  posted;
     struct cxiemu_recv_list  active;     /**< Matched; data under way */
     struct cxiemu_unexp_list unexpected;
+    struct cxiemu_unexp_list claimed;    /**< Unexpected before; only the
+                                              receive with its context takes
+                                              one */
     struct cxiemu_recv       *spare;     /**< Free receives */
     uint32_t                 next_id;    /**< Of receives whose data is asked
                                               for */
@@ -43,7 +46,8 @@ typedef struct cxiemu_recv_req {
     uint64_t           tag;
     uint64_t           ignore;
     uint64_t           flags;       /**< FI_COMPLETION: write an entry;
-                                         FI_MULTI_RECV */
+                                         FI_MULTI_RECV; FI_PEEK, FI_CLAIM:
+                                         context is a struct fi_context */
     void               *context;
     struct cxiemu_cntr *completion; /**< Deferred work's counter, counted
                                          instead of the endpoint's; or NULL. It
@@ -54,7 +58,9 @@ typedef struct cxiemu_recv_req {
 
 void cxiemu_rx_init(cxiemu_rx_t *rx, struct cxiemu_ep *ep, int is_tagged);
 
-/** Post a receive; 0, -FI_ENOMEM, or -FI_EINVAL for an unknown source. */
+/** Post a receive, or carry out a peek or the receive of a claimed message; 0,
+ *  -FI_ENOMEM, -FI_EINVAL for an unknown source or context, or -FI_ENOMSG for a
+ *  claimed message that does not fit. */
 int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 
 /** Cancel the oldest receive with this context; whether there was one. */
@@ -70,7 +76,8 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx);
 void cxiemu_rx_arrived(const struct cxiemu_arrival *arrival);
 
 /** A peer is gone: fail receives whose data was under way from it, forget its
- *  unexpected messages that are not complete. */
+ *  unexpected messages that are not complete; receives of such ones that are
+ *  claimed will fail. */
 void cxiemu_rx_lost(cxiemu_nic_t *nic, cxiemu_link_t *link);
 
 #endif
