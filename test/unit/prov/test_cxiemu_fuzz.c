@@ -180,7 +180,7 @@ static uint64_t near(fuzz_t *fuzz, uint64_t bound)
 /* A chunk of one of the last messages that was asked for */
 static void draw_chunk(fuzz_t *fuzz, const target_t *target, cxiemu_rec_t *rec)
 {
-    const cxiemu_ep_t *ep = container_of(target->side.ep, cxiemu_ep_t, fid);
+    const cxiemu_ep_t *ep = cxiemu_ep_handle(&target->side.ep->fid)->ep;
     const cxiemu_rx_t *rx = (rec->flags & CXIEMU_REC_TAGGED) ? &ep->tagged :
                                                                &ep->msg;
 

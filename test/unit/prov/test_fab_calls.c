@@ -280,6 +280,50 @@ FAB_CASE(options, .sockets = ONLY_CXIEMU)
                               FI_TAGGED), 0);
 }
 
+static const fab_config_t selective = {.selective = 1};
+
+/* An alias is the endpoint, but for its default flags, and keeps it open */
+FAB_CASE(alias, .config = &selective, .sockets = ONLY_CXIEMU)
+{
+    struct fid_ep *ep     = fab_endpoint(me), *alias = NULL, *second = NULL;
+    uint64_t word         = 7, flags = FI_TRANSMIT, in = 0;
+    struct iovec iov      = {.iov_base = &in, .iov_len = sizeof(in)};
+    struct fi_msg message = {
+        .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC
+    };
+    char name[2][FAB_NAME_MAX];
+    size_t length[2] = {FAB_NAME_MAX, FAB_NAME_MAX};
+    fi_addr_t addr;
+
+    FAB_EQUAL(fi_ep_alias(ep, &alias, FI_COMPLETION), -FI_EINVAL);
+    FAB_EQUAL(fi_ep_alias(ep, &alias, FI_TRANSMIT | FI_RECV), -FI_EINVAL);
+    FAB_REQUIRE(fi_ep_alias(ep, &alias, FI_TRANSMIT | FI_COMPLETION) == 0);
+    FAB_REQUIRE(fi_ep_alias(alias, &second, FI_RECV) == 0);
+    FAB_EQUAL(fi_control(&second->fid, FI_GETOPSFLAG, &flags), 0);
+    FAB_EQUAL(flags, FI_COMPLETION | FI_TRANSMIT_COMPLETE);
+    FAB_EQUAL(fi_getname(&ep->fid, name[0], &length[0]), 0);
+    FAB_EQUAL(fi_getname(&alias->fid, name[1], &length[1]), 0);
+    FAB_EQUAL(length[0], length[1]);
+    FAB_EQUAL(memcmp(name[0], name[1], length[0]), 0);
+    FAB_EQUAL(fi_av_insert(me->av, name[0], 1, &addr, 0, NULL), 1);
+
+    FAB_MUST(me, fi_recvmsg(ep, &message, FI_COMPLETION));
+    FAB_MUST(me, fi_recvmsg(second, &message, FI_COMPLETION));
+    FAB_MUST(me, fi_send(ep, &word, sizeof(word), NULL, addr, NULL));
+    fab_entry(me, &me->rx);
+    FAB_CHECK(fab_is_empty(me, &me->tx));
+    FAB_MUST(me, fi_send(alias, &word, sizeof(word), NULL, addr, &word));
+    FAB_CHECK(fab_entry(me, &me->tx).op_context == &word);
+    fab_entry(me, &me->rx);
+    FAB_EQUAL(in, word);
+
+    FAB_EQUAL(fi_close(&ep->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&alias->fid), 0);
+    FAB_EQUAL(fi_close(&ep->fid), -FI_EBUSY);
+    FAB_EQUAL(fi_close(&second->fid), 0);
+    FAB_EQUAL(fi_close(&ep->fid), 0);
+}
+
 /* Data beside payload that the sender may change at once */
 FAB_CASE(inject_data, .sockets = ONLY_CXIEMU)
 {

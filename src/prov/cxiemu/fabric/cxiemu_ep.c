@@ -84,11 +84,11 @@ cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid)
         return NULL;
     }
 
-    ep = container_of(fid, cxiemu_ep_t, fid);
+    ep = cxiemu_ep_handle(&fid->fid)->ep;
     return __atomic_load_n(&ep->enabled, __ATOMIC_RELAXED) ? ep : NULL;
 }
 
-uint64_t cxiemu_op_flags(const cxiemu_ep_t *ep, cxiemu_op_kind_t kind,
+uint64_t cxiemu_op_flags(struct fid_ep *fid, cxiemu_op_kind_t kind,
                          cxiemu_call_t call, uint64_t flags)
 {
     uint64_t defaults = CXIEMU_OP_FLAGS & ~FI_FENCE;
@@ -102,7 +102,7 @@ uint64_t cxiemu_op_flags(const cxiemu_ep_t *ep, cxiemu_op_kind_t kind,
     if ((kind != CXIEMU_OP_READ) && (kind < CXIEMU_OP_ATOMIC)) {
         defaults |= FI_INJECT;
     }
-    return flags | (ep->tx_flags & defaults);
+    return flags | (cxiemu_ep_handle(&fid->fid)->tx_flags & defaults);
 }
 
 ssize_t cxiemu_ep_post(cxiemu_op_t *op, cxiemu_call_t call)
@@ -158,7 +158,7 @@ int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
 
 static cxiemu_ep_t *cxiemu_ep_of(struct fid *fid)
 {
-    return container_of(fid, cxiemu_ep_t, fid.fid);
+    return cxiemu_ep_handle(fid)->ep;
 }
 
 
@@ -200,6 +200,12 @@ static int cxiemu_ep_close(struct fid *fid)
     cxiemu_nic_t *nic = ep->domain->nic;
 
     cxiemu_nic_lock(nic);
+    if (cxiemu_ep_handle(fid) != &ep->own) {
+        --ep->refs;
+        cxiemu_nic_unlock(nic);
+        free(cxiemu_ep_handle(fid));
+        return 0;
+    }
     if (ep->refs > 0) {
         cxiemu_nic_unlock(nic);
         return -FI_EBUSY;
@@ -322,13 +328,69 @@ static int cxiemu_ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
     return ret;
 }
 
+/* The flags of one direction, which must be named; or NULL. Lock held. */
+static uint64_t *cxiemu_ep_op_flags(cxiemu_handle_t *handle,
+                                    const uint64_t *flags)
+{
+    uint64_t dirs = (flags == NULL) ? 0 : (*flags & (FI_TRANSMIT | FI_RECV));
+
+    if (dirs == FI_TRANSMIT) {
+        return &handle->tx_flags;
+    }
+    return (dirs == FI_RECV) ? &handle->rx_flags : NULL;
+}
+
+/* As FI_SETOPSFLAG. Lock held. */
+static int cxiemu_ep_set_op_flags(cxiemu_handle_t *handle,
+                                  const uint64_t *flags)
+{
+    uint64_t *own = cxiemu_ep_op_flags(handle, flags);
+
+    if (own == NULL) {
+        return -FI_EINVAL;
+    }
+
+    *own = *flags & ~(FI_TRANSMIT | FI_RECV);
+    if ((*flags & FI_TRANSMIT) && !(*flags & CXIEMU_COMPLETE_FLAGS)) {
+        *own |= FI_TRANSMIT_COMPLETE; /* As CXI */
+    }
+    return 0;
+}
+
+/* FI_ALIAS: one more handle of the endpoint, with default flags of its own.
+ * Lock held. */
+static int cxiemu_ep_alias(const cxiemu_handle_t *handle,
+                           const struct fi_alias *args)
+{
+    cxiemu_handle_t *alias;
+    int ret;
+
+    if ((args == NULL) || (args->fid == NULL)) {
+        return -FI_EINVAL;
+    }
+    alias = malloc(sizeof(*alias));
+    if (alias == NULL) {
+        return -FI_ENOMEM;
+    }
+    *alias = *handle;
+    ret    = cxiemu_ep_set_op_flags(alias, &args->flags);
+    if (ret != 0) {
+        free(alias);
+        return ret;
+    }
+
+    ++alias->ep->refs;
+    *args->fid = &alias->fid.fid;
+    return 0;
+}
+
 static int cxiemu_ep_control(struct fid *fid, int command, void *arg)
 {
-    cxiemu_ep_t *ep   = cxiemu_ep_of(fid);
-    cxiemu_nic_t *nic = ep->domain->nic;
-    uint64_t *flags   = arg;
-    int ret           = 0;
-    uint64_t dirs, *own;
+    cxiemu_handle_t *handle = cxiemu_ep_handle(fid);
+    cxiemu_ep_t *ep         = handle->ep;
+    cxiemu_nic_t *nic       = ep->domain->nic;
+    int ret                 = 0;
+    const uint64_t *own;
 
     cxiemu_nic_lock(nic);
     switch (command) {
@@ -343,20 +405,18 @@ static int cxiemu_ep_control(struct fid *fid, int command, void *arg)
             __atomic_store_n(&ep->enabled, 1, __ATOMIC_RELAXED);
         }
         break;
-    case FI_GETOPSFLAG:
+    case FI_ALIAS:
+        ret = cxiemu_ep_alias(handle, arg);
+        break;
     case FI_SETOPSFLAG:
-        /* One of both directions is named */
-        dirs = (flags == NULL) ? 0 : (*flags & (FI_TRANSMIT | FI_RECV));
-        own  = (dirs == FI_TRANSMIT) ? &ep->tx_flags : &ep->rx_flags;
-        if ((dirs != FI_TRANSMIT) && (dirs != FI_RECV)) {
+        ret = cxiemu_ep_set_op_flags(handle, arg);
+        break;
+    case FI_GETOPSFLAG:
+        own = cxiemu_ep_op_flags(handle, arg);
+        if (own == NULL) {
             ret = -FI_EINVAL;
-        } else if (command == FI_SETOPSFLAG) {
-            *own = *flags & ~dirs;
-            if ((dirs == FI_TRANSMIT) && !(*flags & CXIEMU_COMPLETE_FLAGS)) {
-                *own |= FI_TRANSMIT_COMPLETE; /* As CXI */
-            }
         } else {
-            *flags = *own;
+            *(uint64_t*)arg = *own;
         }
         break;
     default:
@@ -532,28 +592,31 @@ static int cxiemu_ep_check(const struct fi_info *info)
 
 static void cxiemu_ep_init(cxiemu_ep_t *ep, struct fi_info *info, void *context)
 {
-    ep->fid.fid.fclass  = FI_CLASS_EP;
-    ep->fid.fid.context = context;
-    ep->fid.fid.ops     = &cxiemu_ep_fid_ops;
-    ep->fid.ops         = &cxiemu_ep_ops;
-    ep->fid.cm          = &cxiemu_cm_ops;
-    ep->fid.msg         = &cxiemu_msg_ops;
-    ep->fid.tagged      = &cxiemu_tagged_ops;
-    ep->fid.rma         = &cxiemu_rma_ops;
-    ep->fid.atomic      = &cxiemu_atomic_ops;
+    struct fid_ep *fid = &ep->own.fid;
+
+    fid->fid.fclass     = FI_CLASS_EP;
+    fid->fid.context    = context;
+    fid->fid.ops        = &cxiemu_ep_fid_ops;
+    fid->ops            = &cxiemu_ep_ops;
+    fid->cm             = &cxiemu_cm_ops;
+    fid->msg            = &cxiemu_msg_ops;
+    fid->tagged         = &cxiemu_tagged_ops;
+    fid->rma            = &cxiemu_rma_ops;
+    fid->atomic         = &cxiemu_atomic_ops;
+    ep->own.ep          = ep;
     ep->caps            = cxiemu_caps_ways(info->caps);
     ep->tx_size         = cxiemu_param()->tx_size;
     ep->min_multi_recv  = CXIEMU_MIN_MULTI_RECV;
     ep->tclass          = ep->domain->tclass;
     if (info->tx_attr != NULL) {
-        ep->tx_flags = info->tx_attr->op_flags;
-        ep->tx_order = info->tx_attr->msg_order;
-        ep->tclass   = cxiemu_tclass(info->tx_attr->tclass, ep->tclass);
-        ep->tx_size  = (info->tx_attr->size > 0) ? info->tx_attr->size :
-                                                   ep->tx_size;
+        ep->own.tx_flags = info->tx_attr->op_flags;
+        ep->tx_order     = info->tx_attr->msg_order;
+        ep->tclass       = cxiemu_tclass(info->tx_attr->tclass, ep->tclass);
+        ep->tx_size      = (info->tx_attr->size > 0) ? info->tx_attr->size :
+                                                       ep->tx_size;
     }
     if (info->rx_attr != NULL) {
-        ep->rx_flags = info->rx_attr->op_flags;
+        ep->own.rx_flags = info->rx_attr->op_flags;
     }
     cxiemu_rx_init(&ep->msg, ep, 0);
     cxiemu_rx_init(&ep->tagged, ep, 1);
@@ -604,6 +667,6 @@ int cxiemu_ep_open(struct fid_domain *fid, struct fi_info *info,
         return -FI_ENOSPC;
     }
 
-    *ep_p = &ep->fid;
+    *ep_p = &ep->own.fid;
     return 0;
 }

@@ -17,15 +17,21 @@
 #include <rdma/fi_tagged.h>
 
 
+/** What a program has of an endpoint: its own handle, or an alias. */
+typedef struct cxiemu_handle {
+    struct fid_ep    fid;
+    struct cxiemu_ep *ep;
+    uint64_t         tx_flags; /**< Default op_flags */
+    uint64_t         rx_flags;
+} cxiemu_handle_t;
+
 typedef struct cxiemu_ep {
-    struct fid_ep   fid;
+    cxiemu_handle_t own;
     cxiemu_domain_t *domain;
     cxiemu_av_t     *av;
     uint16_t        number;
     int             enabled;
     uint64_t        caps;
-    uint64_t        tx_flags;  /**< Default op_flags */
-    uint64_t        rx_flags;
     uint64_t        tx_order;  /**< msg_order */
     uint32_t        tclass;    /**< Traffic class */
     size_t          tx_size;
@@ -47,7 +53,8 @@ typedef struct cxiemu_ep {
     cxiemu_rx_t     tagged;
     struct cxiemu_mr *cached;  /**< Stands for all memory that cached keys
                                     reach; NULL: none has been given out */
-    unsigned        refs;      /**< Regions bound to it, deferred work */
+    unsigned        refs;      /**< Regions bound to it, deferred work,
+                                    aliases */
 } cxiemu_ep_t;
 
 /** Take a place of the transmit queue; 0, or -FI_EAGAIN. Lock held. */
@@ -62,19 +69,24 @@ void cxiemu_ep_done_tx(cxiemu_ep_t *ep);
  *  bound to get their places back. Lock held. */
 void cxiemu_ep_progressed(cxiemu_domain_t *domain, const void *object);
 
+static inline cxiemu_handle_t *cxiemu_ep_handle(struct fid *fid)
+{
+    return container_of(fid, cxiemu_handle_t, fid.fid);
+}
+
 /** The endpoint behind a handle if it is enabled, else NULL. */
 cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid);
 
 /** How an operation is posted. */
 typedef enum {
     CXIEMU_CALL_FLAGS, /**< With flags */
-    CXIEMU_CALL_PLAIN, /**< Without: the endpoint's default flags are added */
+    CXIEMU_CALL_PLAIN, /**< Without: the handle's default flags are added */
     CXIEMU_CALL_INJECT /**< FI_INJECT is added, and there is no entry in the
                             completion queue unless it fails */
 } cxiemu_call_t;
 
-/** The flags of an operation that is posted so. */
-uint64_t cxiemu_op_flags(const cxiemu_ep_t *ep, cxiemu_op_kind_t kind,
+/** The flags of an operation that is posted so by this handle. */
+uint64_t cxiemu_op_flags(struct fid_ep *fid, cxiemu_op_kind_t kind,
                          cxiemu_call_t call, uint64_t flags);
 
 /** Start an operation that cxiemu_op_from_*() made, as cxiemu_txop_start(). No
@@ -109,7 +121,7 @@ int cxiemu_op_check(const cxiemu_ep_t *ep, uint64_t cap, uint64_t flags,
  *  0, or -FI_E*. The same code serves posting and deferred work. The caller has
  *  set op->kind (which is all that tells a read from a write, and an atomic
  *  from a fetching one); everything else is set here.
- *  @a flags: the call's, with the endpoint's defaults where it takes them;
+ *  @a flags: the call's, with the handle's defaults where it takes them;
  *  FI_COMPLETION is added unless completions are selective. */
 int cxiemu_op_from_tagged(cxiemu_ep_t *ep, const struct fi_msg_tagged *msg,
                           uint64_t flags, cxiemu_op_t *op);

@@ -240,7 +240,7 @@ static int cxiemu_mr_enable(cxiemu_mr_t *mr)
 
 static int cxiemu_mr_bind_ep(cxiemu_mr_t *mr, struct fid *bfid)
 {
-    cxiemu_ep_t *ep = container_of(bfid, cxiemu_ep_t, fid.fid);
+    cxiemu_ep_t *ep = cxiemu_ep_handle(bfid)->ep;
 
     if ((ep->domain != cxiemu_mr_domain(mr)) || mr->enabled || mr->bound ||
         !ep->enabled) {

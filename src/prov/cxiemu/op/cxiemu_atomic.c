@@ -281,7 +281,7 @@ static ssize_t cxiemu_atomic_post(struct fid_ep *fid,
     }
 
     ret = cxiemu_op_from_atomic(
-            ep, msg, cxiemu_op_flags(ep, call->kind, call->call, call->flags),
+            ep, msg, cxiemu_op_flags(fid, call->kind, call->call, call->flags),
             &op);
     if ((ret == 0) && (call->kind != CXIEMU_OP_ATOMIC)) {
         ret = cxiemu_op_set_result(&op, call->result, call->result_count);

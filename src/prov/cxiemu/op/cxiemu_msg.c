@@ -147,7 +147,7 @@ static ssize_t cxiemu_msg_post(struct fid_ep *fid, cxiemu_op_kind_t kind,
         return -FI_EOPBADSTATE;
     }
     ret = cxiemu_op_from_tagged(ep, msg,
-                                cxiemu_op_flags(ep, kind, call, flags), &op);
+                                cxiemu_op_flags(fid, kind, call, flags), &op);
     return (ret != 0) ? ret : cxiemu_ep_post(&op, call);
 }
 
@@ -164,7 +164,8 @@ static ssize_t cxiemu_msg_receive(struct fid_ep *fid, int is_tagged,
         return -FI_EOPBADSTATE;
     }
     if (call == CXIEMU_CALL_PLAIN) {
-        flags |= ep->rx_flags & (FI_COMPLETION | FI_MULTI_RECV);
+        flags |= cxiemu_ep_handle(&fid->fid)->rx_flags &
+                 (FI_COMPLETION | FI_MULTI_RECV);
     }
     rx  = is_tagged ? &ep->tagged : &ep->msg;
     ret = cxiemu_rx_from_tagged(rx, msg, flags, &req);

@@ -67,7 +67,7 @@ static ssize_t cxiemu_rma_post(struct fid_ep *fid, cxiemu_op_kind_t kind,
     if (ep == NULL) {
         return -FI_EOPBADSTATE;
     }
-    ret = cxiemu_op_from_rma(ep, msg, cxiemu_op_flags(ep, kind, call, flags),
+    ret = cxiemu_op_from_rma(ep, msg, cxiemu_op_flags(fid, kind, call, flags),
                              &op);
     return (ret != 0) ? ret : cxiemu_ep_post(&op, call);
 }
