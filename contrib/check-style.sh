@@ -14,6 +14,7 @@ max_file=800
 max_line=80
 max_median=20
 max_p90=60
+max_cell=420
 status=0
 
 # Words of ours that the field has another word for: docs/glossary.md. Names in
@@ -186,6 +187,20 @@ check_docs_names()
                  README.md CONTRIBUTING.md docs/*.md | sort -u)
 }
 
+# The cells of documents' tables are short; details are in the text.
+check_docs_cells()
+{
+    local cell
+    while IFS= read -r cell; do
+        complain "a table has a cell of $cell"
+    done < <(awk -F '|' -v max=$max_cell '/^\|/ {
+                 for (i = 1; i <= NF; ++i)
+                     if (length($i) > max)
+                         printf "%d characters: %s:%d\n", length($i), FILENAME,
+                                FNR
+             }' README.md CONTRIBUTING.md docs/*.md)
+}
+
 show_format_diff()
 {
     command -v git-clang-format-14 >/dev/null ||
@@ -208,5 +223,6 @@ check_file_rules
 check_c_rules "$lengths" || status=1
 check_lengths "$lengths"
 check_docs_names
+check_docs_cells
 [ "${1:-}" != --diff ] || show_format_diff
 exit $status

@@ -311,9 +311,7 @@ sanitizer_build()
 sanitizer_begin()
 {
     local list=$1 name=$2 start=$SECONDS rc=0
-    wanted "$name/build" || [[ "${patterns[*]}" == *"$name/"* ]] ||
-        [[ "${patterns[*]}" == *"$name-host/"* ]] ||
-        [[ "${patterns[*]}" == *"$name-direct/"* ]] || return 0
+    wanted "$name/build" || [[ "${patterns[*]}" == *"$name"[-/]* ]] || return 0
     set -m # A process group of its own, with all that it starts
     (
         renice -n 19 $BASHPID
@@ -323,6 +321,27 @@ sanitizer_begin()
     ) >"$logs/$name-build.log" 2>&1 </dev/null &
     set +m
     builders[$name]=$!
+}
+
+# What other processes write, drawn anew each time: a minute each of the suites,
+# with so many seconds for a loop.  Usage: fuzz_tests DIR PREFIX
+fuzz_tests()
+{
+    local dir=$1 prefix=$2 name seconds cases
+    local seed=${ST_FUZZ_SEED:-$SRANDOM}
+    st_say "Changed inputs, ST_FUZZ_SEED=$seed"
+    st_nic strict
+    while read -r name seconds cases; do
+        # shellcheck disable=SC2086 # options and their values
+        check "$prefix/$name" "${ST_NET[@]}" env -C "$dir/test/unit" \
+            ST_BUILDDIR="$dir" srcdir="$ST_TOP/test/unit" \
+            ST_FUZZ_SEED="$seed" ST_FUZZ_SECONDS="$seconds" "./$name" $cases
+    done <<'STEOF'
+test_st_fuzz 5
+test_st_fuzz_channel 30
+test_cxiemu_fuzz 15
+test_uct_addr 30 --case changed_addresses --case changed_keys
+STEOF
 }
 
 # Its unit tests.  Usage: sanitized NAME
@@ -338,6 +357,7 @@ sanitized()
     unit_tests "$ST_TOP/build-$name" "$name"
     unit_tests_direct "$ST_TOP/build-$name" "$name-direct"
     unit_tests_gpu "$ST_TOP/build-$name" "$name-standin" hip host
+    [ "$name" != asan ] || fuzz_tests "$ST_TOP/build-$name" "$name-fuzz"
     [ "$name" != tsan ] || sanitized_mpi
 }
 
