@@ -14,7 +14,7 @@ usage: contrib/check-fresh.sh [--dir DIR] [--keep] [--suite NAME]
 Makes a minimal Debian system in a temporary folder with debootstrap, copies a
 clean clone of HEAD into it, and runs in it, by chroot in a private mount
 namespace, both commands of README.md:
-    ./contrib/quickstart.sh
+    ./contrib/quickstart.sh     (again with --prefix; and what it says last)
     ./contrib/run-tests.sh
 Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
 
@@ -150,6 +150,17 @@ run_command()
     echo "==> $script took $((SECONDS - start)) s"
 }
 
+# Runs quickstart.sh, and the two lines that it ends with: how to compile and run
+# a program.  Usage: run_quickstart [ARGUMENT...]
+run_quickstart()
+{
+    local lines
+    run_command '^quickstart: OK$' ./contrib/quickstart.sh "$@"
+    lines=$(tail -n 3 "$work/quickstart.sh.log" | head -n 2)
+    run_command '^got: hello from rank [01]$' \
+        bash -c "set -e; cd /tmp; $lines"
+}
+
 dir=${TMPDIR:-/tmp}
 keep=no
 suite=bookworm
@@ -195,8 +206,10 @@ git clone -q --no-hardlinks "$top" "$root/ucx-st"
 [ -z "$ucx_source" ] || copy_ucx_source
 git -C "$root/ucx-st" log -1 --format='==> Commit %h: %s'
 
-[ "$only" = run-tests ] ||
-    run_command '^quickstart: OK$' ./contrib/quickstart.sh
+if [ "$only" != run-tests ]; then
+    run_quickstart
+    run_quickstart --no-deps --prefix /opt/ucx-st
+fi
 [ "$only" = quickstart ] ||
     run_command '^[0-9]+ passed, 0 failed(, .*)?$' ./contrib/run-tests.sh \
         "${arguments[@]}"
