@@ -149,6 +149,10 @@ loader_path=
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 by_pkg_config "prefix"
 by_cmake "prefix" "$prefix"
+# Threads may run on in them when nobody uses them any more
+while IFS= read -r file; do
+    expect "$file stays loaded" NODELETE readelf -d "$file"
+done < <(find "$libdir" -type f -name '*.so*')
 expect "static flags" '-lucp_st.*-lfabric' pkg-config --static --libs ucx-st
 [ ! -e "$libdir/libmpix_queue.so" ] ||
     expect "static flags" '-lmpix_queue.*-lucp_st.*-lfabric' \
