@@ -37,7 +37,8 @@ expect()
     fi
 }
 
-# Installs, without a warning.  Usage: install_to DESTDIR [VARIABLE=VALUE...]
+# Installs; libtool warns of each library that it links anew.
+# Usage: install_to DESTDIR [VARIABLE=VALUE...]
 install_to()
 {
     local out
@@ -47,7 +48,7 @@ install_to()
         exit 1
     fi
     count=$((count + 1))
-    if grep warning: <<<"$out"; then
+    if grep warning: <<<"$out" | grep -v '^libtool: warning: '; then
         echo "make install warns"
         status=1
     fi
