@@ -129,9 +129,9 @@ void mpix_request_empty_status(MPI_Status *status, int code)
 
 const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
 {
-    const int is_send              = (req->kind == MPIX_REQ_SEND);
+    const int is_send = (req->kind == MPIX_REQ_SEND);
     char name[MPI_MAX_OBJECT_NAME] = "predefined";
-    char bytes[64]                 = "";
+    char bytes[MPI_MAX_OBJECT_NAME + 48] = "";
     int length;
     char rank[16]     = "any";
     char tag[16]      = "any";
