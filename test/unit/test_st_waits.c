@@ -326,7 +326,7 @@ WAITS_CASE(queue_recv, "0.1s")
     for (k = 1; k <= 2; ++k) {
         st_use(b, op[ST_B]);
         until_both(RECV, (k == 1) ? ", use 1, on lane" : ", use 2, on lane");
-        CU_ASSERT_EQUAL(lines(RECV, peers_word(op[ST_B])), k);
+        CU_ASSERT_EQUAL(lines(RECV, peers_word(op[ST_B])), (unsigned)k);
         stays(pair, ": a queue has waited for ", RECV, k);
         st_use(a, op[ST_A]);
         st_pair_sync(pair);
