@@ -292,7 +292,7 @@ ucs_status_t ucs_gstream_destroy(ucs_gstream_h stream);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM if @a stream is not a live stream.
  *
- * Ownership: the stream stays that of whoever created it.
+ * Ownership: the stream stays that of its creator.
  * Threads: may be called from any thread.
  */
 ucs_status_t ucs_gstream_get(ucs_gstream_h stream);

@@ -7,7 +7,7 @@
 #endif
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1 /* memfd_create(), fallocate() */
+#define _GNU_SOURCE 1 /* F_GET_SEALS */
 #endif
 
 #include "direct/st_direct_shm.h"
