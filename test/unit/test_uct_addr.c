@@ -351,6 +351,13 @@ ST_CASE(garbage)
         uct_cxi_trig_proto_seal(&own.head, sizeof(own));
         CU_ASSERT(!is_reachable(&pair));
 
+        /* Names that the provider would read beyond the end of */
+        memcpy(&own, pair.b.iface_addr, sizeof(own));
+        own.name_length   = UCT_CXI_TRIG_NAME_BLOB_MAX - sizeof(uint64_t) - 1;
+        own.target_length = 1;
+        uct_cxi_trig_proto_seal(&own.head, sizeof(own));
+        CU_ASSERT(!is_reachable(&pair));
+
         fill(key, sizeof(key), &seed);
         CU_ASSERT(uct_trig_rkey_unpack(key, sizeof(key), &rkey) ==
                   UCS_ERR_INVALID_PARAM);

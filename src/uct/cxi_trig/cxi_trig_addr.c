@@ -196,7 +196,10 @@ uct_cxi_trig_addr_refuse_iface(const uct_cxi_trig_iface_t *iface,
         return uct_cxi_trig_addr_other_provider(
                 peer.provider, uct_cxi_trig_iface_md(iface)->prov->id);
     }
-    if ((peer.name_length == 0) ||
+    /* The names of a provider have one length, which fi_av_insert() reads */
+    if ((peer.name_length != iface->net.name_length) ||
+        ((peer.target_length != 0) &&
+         (peer.target_length != iface->net.name_length)) ||
         !uct_cxi_trig_addr_has_room(uct_cxi_trig_iface_md(iface),
                                     (size_t)peer.name_length +
                                     peer.target_length)) {
