@@ -468,10 +468,10 @@ perftest()
             name=$1-$lane/ucx_st_perftest.$memory
             # shellcheck disable=SC2016 # the inner bash expands it
             check_sized "$places" "$name" bash -c '
-                exec 3< <("$0" "$1" -p 0 --stream "$2")
+                exec 3< <("$0" -q "$1" -p 0 --stream "$2")
                 read -r line <&3
-                "$0" "$1" 127.0.0.1 -p "${line##* }" --stream "$2" "${@:3}"' \
-                "$ST_TOP/contrib/ucx-st-run" -q \
+                "$0" -q "$1" 127.0.0.1 -p "${line##* }" --stream "$2" "${@:3}"' \
+                "$ST_TOP/contrib/ucx-st-run" \
                 "$build/src/tools/ucx_st_perftest" "$2" -t st_lat,st_rlat \
                 --check -m "$memory" "${words[@]}" \
                 --json "$out/bench-${name//\//_}.json"
