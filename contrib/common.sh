@@ -118,17 +118,23 @@ st_needs_configure()
         [ "$ST_TOP/configure" -nt "$1/config.status" ]
 }
 
+# Makes configure, if need be.
+st_autogen()
+{
+    if [ ! -x "$ST_TOP/configure" ] ||
+       [ "$ST_TOP/configure.ac" -nt "$ST_TOP/configure" ]; then
+        st_say "autogen.sh"
+        st_logged autogen "$ST_TOP/autogen.sh"
+    fi
+}
+
 # Configures and builds into a folder.
 # Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
 st_build()
 {
     local dir=$1 name=$2
     shift 2
-    if [ ! -x "$ST_TOP/configure" ] ||
-       [ "$ST_TOP/configure.ac" -nt "$ST_TOP/configure" ]; then
-        st_say "autogen.sh"
-        st_logged autogen "$ST_TOP/autogen.sh" || return 1
-    fi
+    st_autogen || return 1
     mkdir -p "$dir"
     if st_needs_configure "$dir"; then
         st_say "configure in ${dir#"$ST_TOP"/}"
@@ -139,6 +145,41 @@ st_build()
     fi
     st_say "make in ${dir#"$ST_TOP"/}"
     st_logged "$name-make" make -C "$dir" -j"$(nproc)"
+}
+
+# Builds for tests into a folder; 77 if programs built so do not start here.
+# Usage: st_build_for_tests DIR NAME [CONFIGURE-OPTION...]
+st_build_for_tests()
+{
+    local probe rc=0 list=
+    [[ ${3:-} != --enable-sanitizer=* ]] || list=${3#*=}
+    if [ -n "$list" ]; then
+        probe=$(mktemp)
+        echo 'int main(void) { return 0; }' |
+            gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
+        rm -f "$probe"
+        [ $rc -eq 0 ] || {
+            echo "a program built with -fsanitize=$list does not start here"
+            return $rc
+        }
+    fi
+    st_build "$@"
+}
+
+# Builds tests of a folder: all, or those that are named.
+# Usage: st_make_tests DIR unit|integration [NAME...]
+st_make_tests()
+{
+    local dir=$1/test/$2
+    shift 2
+    make -C "${dir%/*}/standin" check TESTS= &&
+    if [ $# -eq 0 ]; then
+        make -C "$dir" -j"$(nproc)" check TESTS=
+    else
+        # What the programs load by itself is no target of theirs
+        [ "${dir##*/}" != unit ] || set -- "$@" check_data
+        make -C "$dir" -j"$(nproc)" "$@"
+    fi
 }
 
 # Runs a command in a folder.

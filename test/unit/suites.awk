@@ -47,10 +47,6 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
         cassini = cassini " " suite
     } else {
         once = once " " suite
-        nics = nics ($3 ~ /nics/ ? " " suite : "")
-        lanes = lanes ($3 ~ /lanes/ ? " " suite : "")
-        gpus = gpus ($3 ~ /gpus/ ? " " suite : "")
-        card = card ($2 == "st" || $2 == "uct" ? " " suite : "")
     }
 }
 
@@ -60,10 +56,6 @@ END {
     }
     print ""
     print "ST_SUITES =" once
-    print "ST_NICS_SUITES =" nics
-    print "ST_LANES_SUITES =" lanes
-    print "ST_GPUS_SUITES =" gpus
-    print "ST_CARD_SUITES =" card
     print "CASSINI_SUITES =" cassini
     print "MPIX_SUITES =" mpix
     print "FAB_SUITES =" fab
