@@ -29,7 +29,7 @@ expect()
     fi
 }
 
-for script in quickstart.sh run-tests.sh run-ucx-gtest.sh run-mpi-asan.sh \
+for script in quickstart.sh run-tests.sh run-ucx-gtest.sh \
               get-ucx-source.sh check-fresh.sh check-debian13.sh \
               run-on-cxi.sh gpu-check.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
@@ -84,12 +84,6 @@ for words in '--jobs 0' '--nic nonsense' '--tl nonsense'; do
     # shellcheck disable=SC2086 # an option and its value
     expect "run-ucx-gtest.sh $words" 2 'usage' \
         "$top/contrib/run-ucx-gtest.sh" $words
-done
-
-for words in '--ranks 0' '--seconds 1.5' '--seed x' '--nic nonsense'; do
-    # shellcheck disable=SC2086 # an option and its value
-    expect "run-mpi-asan.sh $words" 2 'usage' \
-        "$top/contrib/run-mpi-asan.sh" $words
 done
 
 # An apt that shows what it is told: nothing about its sandbox, and to download

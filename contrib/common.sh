@@ -188,75 +188,7 @@ st_in()
     cd "$1" && shift && "$@"
 }
 
-# The NICs that tests run on: the emulated one in its two modes, and the
-# sockets provider. There is cxi, too, for contrib/run-on-cxi.sh.
-# shellcheck disable=SC2034 # used by the scripts
-ST_NICS=(strict fast sockets)
-
-# Sets the environment for one of them, and what starts programs on it.
-st_nic()
-{
-    export ST_NIC=$1
-    ST_NET=()
-    case $1 in
-    strict|fast)
-        export UCX_CXI_TRIG_PROVIDER=cxiemu FI_CXIEMU_MODE=$1 ST_DEVICE=cxiemu0
-        unset UCX_NET_DEVICES
-        ;;
-    sockets)
-        export UCX_CXI_TRIG_PROVIDER=sockets UCX_NET_DEVICES=lo ST_DEVICE=lo
-        # shellcheck disable=SC2034 # used by the scripts
-        ST_NET=("$ST_TOP/contrib/own-network.sh")
-        ;;
-    cxi)
-        export UCX_CXI_TRIG_PROVIDER=cxi ST_DEVICE=${ST_CXI_DEVICE:-cxi0}
-        unset UCX_NET_DEVICES
-        # Without an emulated card it is the one of this node
-        # shellcheck disable=SC2034 # used by the scripts
-        [ -z "${ST_CXI_CARD:-}" ] ||
-            ST_NET=("$ST_TOP/contrib/own-card.sh" --libfabric "$ST_CXI_LIBDIR"
-                    --card "$ST_CXI_CARD")
-        ;;
-    *)
-        st_die "there is no NIC \"$1\"; there are: ${ST_NICS[*]} cxi"
-        ;;
-    esac
-}
-
-# The lanes that suites of ucp_st run on: trig is what is chosen where nothing
-# is said, and the other lanes are there for what it cannot serve.
-# shellcheck disable=SC2034 # used by the scripts
-ST_LANES=(trig host direct)
-
-# Sets the environment for one of them.
-st_lane()
-{
-    export ST_LANE=$1
-    case $1 in
-    trig) unset UCX_ST_LANES ;;
-    host|direct) export UCX_ST_LANES=$1 ;;
-    *) st_die "there is no lane \"$1\"; there are: ${ST_LANES[*]}" ;;
-    esac
-}
-
-# Lets tests fork before they begin with UCX: its thread for the file system,
-# where it has one, may hold locks then, and the child's ucp_init() waits for them
-# without end (UCX 1.18).
-st_forking()
-{
-    export UCX_VFS_ENABLE=n
-}
-
-# Gives streams of GPUs hardware queues of their own, unless the environment says
-# how many there are: by default there are few, and streams that share one hold
-# each other up.
-st_gpu_queues()
-{
-    export CUDA_DEVICE_MAX_CONNECTIONS=${CUDA_DEVICE_MAX_CONNECTIONS:-32}
-    export GPU_MAX_HW_QUEUES=${GPU_MAX_HW_QUEUES:-32}
-}
-
-# Keeps MPI on the loopback device, for tests and for the quick start.
+# Keeps MPI on the loopback device.
 st_loopback()
 {
     export OMPI_MCA_oob_tcp_if_include=lo OMPI_MCA_btl_tcp_if_include=lo

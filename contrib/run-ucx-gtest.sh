@@ -57,7 +57,7 @@ while [ $# -gt 0 ]; do
     case $1 in
     --no-deps) deps=no ;;
     --nic)
-        [[ " ${ST_NICS[*]} " == *" ${2:-none} "* ]] || { usage >&2; exit 2; }
+        [[ ${2:-} =~ ^(strict|fast|sockets)$ ]] || { usage >&2; exit 2; }
         nics+=("$2")
         shift
         ;;
@@ -84,7 +84,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#nics[@]} -gt 0 ] || nics=("${ST_NICS[@]}")
+[ ${#nics[@]} -gt 0 ] || nics=(strict fast sockets)
 # The NIC is nothing to other transports
 [ "$tl" = cxi_trig ] || nics=("${nics[0]}")
 
@@ -124,7 +124,7 @@ suite()
     ulimit -c 0
     # It stays in the batch's process group, and leaves files of crashes where
     # it runs
-    "${ST_NET[@]}" \
+    "$ST_TOP/test/run.py" --in "$group" \
         env LD_PRELOAD="$ST_BUILD/src/uct/cxi_trig/.libs/libuct_cxitrig.so.0" \
         timeout --foreground -k 10 $batch_limit \
         env -C "$dir" ./gtest -t $test_limit "$@" </dev/null
@@ -134,7 +134,7 @@ suite()
 list_tests()
 {
     local name without=$left_out
-    [ "$ST_NIC" != sockets ] || without+=:$left_out_sockets
+    [ "$group" != program-sockets ] || without+=:$left_out_sockets
     suite --gtest_list_tests "--gtest_filter=$tl/*-$without" 2>/dev/null |
         awk '/^[^ ]/ { suite = $1 } /^ / { print suite $1 }' |
         while IFS= read -r name; do
@@ -278,8 +278,8 @@ count_results()
 # Usage: run_nic NIC
 run_nic()
 {
-    local nic=$1 out=$dir/$1
-    st_nic "$nic"
+    local nic=$1 out=$dir/$1 group=program-$1
+    [ "$nic" != strict ] || group=program
     if [ $list = yes ]; then
         list_tests
         return

@@ -32,6 +32,7 @@ BUILDS = {
     "plain": [],
     "asan": ["--enable-sanitizer=address,undefined", "--without-mpi",
              "CFLAGS=-O1 -g"],
+    "asan-mpi": ["--enable-sanitizer=address,undefined", "CFLAGS=-O1 -g"],
     "tsan": ["--enable-sanitizer=thread", "CFLAGS=-O1 -g"],
 }
 
@@ -137,7 +138,7 @@ class Program:
         if ".sh" in words.split()[0]:
             launch = ["bash"]
         return (["env", "-C", group.dir, "timeout", "-k", "10",
-                 str(CASE_LIMIT)] + launch + words.split())
+                 str(group.case_limit)] + launch + words.split())
 
 
 def read_programs():
@@ -176,6 +177,7 @@ class Group:
         self.build = section["build"]
         self.stream = section["stream"]
         self.limit = int(section.get("limit", LIMIT))
+        self.case_limit = int(section.get("limit", CASE_LIMIT))
         self.cases = section.get("cases", "").split()
         self.percent = "100"
         self.dir = (options.build if self.build == "plain" else
@@ -364,6 +366,15 @@ class Plan:
                 raise Error(f"plan.ini, {name}: kind {group.kind}")
             self.groups.append(group)
             self.tests[name] = tests
+
+    def enter(self, name, command):
+        """Runs a command, in place of this one, in the environment of a group."""
+        groups = [group for group in self.groups if group.name == name]
+        if not groups or not command:
+            raise Error(f"there is no group {name}, or no command")
+        command = groups[0].prefix + command
+        os.execvpe(command[0], command, Row(name, command, environment=groups[
+            0].environment).environment)
 
     def rows(self):
         """Those of a tier or, by patterns, of all; by its whole name, any.
@@ -582,11 +593,12 @@ def parse(arguments):
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--times", action="store_true")
     parser.add_argument("--no-build", action="store_true")
+    parser.add_argument("--in", dest="group", metavar="GROUP")
     parser.add_argument("--build", metavar="DIR",
                         default=os.environ.get("ST_BUILD", TOP + "/build"))
     parser.add_argument("--logs", metavar="DIR")
     parser.add_argument("--jobs", type=positive, default=2 * os.cpu_count())
-    parser.add_argument("patterns", nargs="*", metavar="PATTERN")
+    parser.add_argument("patterns", nargs=argparse.REMAINDER, metavar="PATTERN")
     options = parser.parse_args(arguments)
     options.build = os.path.abspath(options.build)
     return options
@@ -597,7 +609,10 @@ def main(arguments):
     seed = os.environ.setdefault("ST_SEED", str(random.randrange(1, 1 << 31)))
     os.environ.setdefault("ST_FUZZ_SEED", seed)
     try:
-        rows = Plan(options).rows()
+        plan = Plan(options)
+        if options.group:
+            return plan.enter(options.group, options.patterns)
+        rows = plan.rows()
     except Error as error:
         print(f"run.py: {error}", file=sys.stderr)
         return 2

@@ -16,7 +16,7 @@
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
 #   fails  it tells what failed, and keeps the rest
-# Needs srcdir, builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs srcdir, builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 # No message is to be left to another lane for want of entries

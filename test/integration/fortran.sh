@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs a program that is written in Fortran, if there is one.
 # usage: fortran.sh RANKS PROGRAM
-# shellcheck disable=SC2154 # run.sh sets these
+# shellcheck disable=SC2154 # test/run.py sets these
 set -uo pipefail
 
 if [ ! -x "$builddir/$2" ]; then

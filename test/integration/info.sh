@@ -7,7 +7,7 @@
 #   provider  no provider
 #   settings  all of them, with values, meaning and defaults
 #   process   what cannot be asked; mpix_waits.sh has what can
-# Needs builddir, ST_RUN and ST_DEVICE in the environment, as run.sh sets them.
+# Needs builddir, ST_RUN and ST_DEVICE in the environment, as test/run.py sets them.
 set -uo pipefail
 
 info=${builddir:?}/src/tools/ucx_st_info

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A rank of three dies during a match: the other two get an error.
 # usage: mpix_death.sh exit|kill
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 fail()

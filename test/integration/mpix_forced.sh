@@ -4,7 +4,7 @@
 # why. So does that of an error that ends the job; and beside a text there is no
 # line of UCX.
 # usage: mpix_forced.sh
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 # Usage: refused BINDING REGEX [VARIABLE=VALUE...]

@@ -3,7 +3,7 @@
 # A program that knows nothing of MPI loads a shared object with MPI and this
 # library in it.
 # usage: mpix_plugin.sh local|global|python|late|passed
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 dir=${builddir:?}/test/integration

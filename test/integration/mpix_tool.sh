@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # A profiling tool and this library in one program: both see its requests.
 # usage: mpix_tool.sh preload|front|behind
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 fail()

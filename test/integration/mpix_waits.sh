@@ -4,7 +4,7 @@
 # other rank and what that one has done, and tells whoever asks. Then the late
 # rank goes on, and the program ends.
 # usage: mpix_waits.sh trig|direct|host
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 lane=${1:?usage: mpix_waits.sh trig|direct|host}

@@ -7,7 +7,7 @@
 #                       stop server|client | spoil server|client | setup |
 #                       options | differ | strangers | silent | port |
 #                       stream host|hip|cuda
-# Needs builddir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 program=${builddir:?}/src/tools/ucx_st_perftest

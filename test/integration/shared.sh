@@ -4,7 +4,7 @@
 # entries of the emulated card's service. None may ever use more than there are:
 # the queue of commands would stall.
 # usage: shared.sh COPIES COMMAND...
-# Needs builddir in the environment, as run.sh sets it.
+# Needs builddir in the environment, as test/run.py sets it.
 set -uo pipefail
 
 copies=$1

@@ -8,7 +8,7 @@
 #   plot     st-trace-plot draws that
 #   refused  a file that cannot be written is an error
 #   files    files that are no traces, or not whole
-# Needs builddir, srcdir and ST_RUN in the environment, as run.sh sets them.
+# Needs builddir, srcdir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
 # No message is to be left to another lane for want of entries

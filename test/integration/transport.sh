@@ -7,7 +7,7 @@
 #                     every uct|ucp|sleep|ways |
 #                     native REGEX [ucx_perftest-OPTION...] |
 #                     apart | in_space OPTIONS COMMAND...
-# Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as run.sh
+# Needs srcdir, builddir, ST_RUN and ST_DEVICE in the environment, as test/run.py
 # sets them.
 set -uo pipefail
 
