@@ -24,7 +24,7 @@ Removes the folder at the end. Needs root, debootstrap, git and about 3 GB.
     --ucx-source TREE  take UCX's private headers from this source tree, where
                   the archive has none of the release's version
     --only NAME   run one of the commands only
-    ARGUMENT      of run-tests.sh, such as --quick
+    ARGUMENT      of run-tests.sh, such as --all
 
 ST_MPI=mpich in the environment takes MPICH instead of OpenMPI.
 STEOF

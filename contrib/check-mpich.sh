@@ -11,8 +11,8 @@ usage: contrib/check-mpich.sh [--dir DIR] [--keep] [--ucx-source TREE]
                               [-- ARGUMENT...]
 
 Makes a minimal Debian 12 system in a temporary folder and runs
-./contrib/run-tests.sh in it, with the ARGUMENTs (default: --quick and the tests
-of the MPI layer); see check-fresh.sh --help, of which these are options. Needs
+./contrib/run-tests.sh in it, with the ARGUMENTs (default: the tests of the
+MPI layer); see check-fresh.sh --help, of which these are options. Needs
 root, debootstrap, git and about 3 GB.
 STEOF
 }
@@ -31,12 +31,12 @@ done
 # (mpi_plain.rma), and MPI_Finalize over UCX's tcp (mpix_matrix.7 and .8,
 # host.p5_tcp).
 [ $# -gt 0 ] ||
-    set -- -- --quick "integration-strict/"{compat_,mpi_steps,mpi4py}'*' \
-        "integration-strict/mpix_"{'[!m]*','m[!a]*','match*','matrix.[!78]'} \
-        "integration-strict/"{st_h,st_ri,st_readme,st_faces,st_pingpong}'*' \
-        "integration-strict/"bench.{'*_hpe',cg.,life.}'*' \
-        "integration-strict/"{host.,direct.}{'[chmt]','p[1257].',stream}'*' \
-        "integration-strict/"{host.p5_shm,direct.faces,few_entries.,rails.}'*'
+    set -- -- "program/"{compat_,mpi_steps,mpi4py}'*' \
+        "program/mpix_"{'[!m]*','m[!a]*','match*','matrix.[!78]'} \
+        "program/"{st_h,st_ri,st_readme,st_faces,st_pingpong}'*' \
+        "program/"bench.{'*_hpe',cg.,life.}'*' \
+        "program/"{host.,direct.}{'[chmt]','p[1257].',stream}'*' \
+        "program/"{host.p5_shm,direct.faces,few_entries.,rails.}'*'
 export ST_MPI=mpich
 exec "$(dirname "${BASH_SOURCE[0]}")/check-fresh.sh" --only run-tests \
     "${options[@]}" "$@"

@@ -11,7 +11,7 @@ usage()
 usage: contrib/coverage.sh [--report] [--help] [PATTERN...]
 
 Builds into build-coverage/ with counts of what runs, runs the unit tests on every
-lane and NIC and a quick part of the integration tests, and prints for each folder
+lane and NIC and a quick part of the programs of tests, and prints for each folder
 of the product how many lines and branches the tests reach, and every function
 that none reaches. Those that no test here can reach are named, each with its
 reason, in contrib/coverage-unreached.list, and are told apart. Pages for each file
@@ -29,16 +29,16 @@ STEOF
 }
 
 # Tests that are not unit tests but reach what those do not, in a few minutes
-quick=('integration-strict/mpix_*' 'integration-strict/st_peer_exit.*'
-       'integration-strict/host.exit_*'
-       'integration-strict/direct.exit_*' 'integration-strict/direct.stream.3'
-       'integration-strict/st_random.threads'
-       'integration-strict/direct.random_threads'
-       'integration-strict/st_progress.p[12345]'
-       'integration-strict/st_faces.1' 'integration-strict/mpi_plain.*'
-       'integration-strict/perftest.*' 'integration-strict/native.*'
-       'integration-strict/provider.*' 'integration-strict/trace.*'
-       'integration-strict/transport.*')
+quick=('program/mpix_*' 'program/st_peer_exit.*'
+       'program/host.exit_*'
+       'program/direct.exit_*' 'program/direct.stream.3'
+       'program/st_random.threads'
+       'program/direct.random_threads'
+       'program/st_progress.p[12345]'
+       'program/st_faces.1' 'program/mpi_plain.*'
+       'program/perftest.*' 'program/native.*'
+       'program/provider.*' 'program/trace.*'
+       'program/transport.*')
 
 # The folders of the product
 folders=(src/ucs_ext src/uct/cxi_trig src/prov/cxiemu src/ucp/st
@@ -138,6 +138,6 @@ command -v gcovr >/dev/null || st_die "gcovr is missing: install it"
 export ST_BUILD=$ST_TOP/build-coverage
 if [ $run = yes ]; then
     build || st_die "the build failed"
-    contrib/run-tests.sh --no-deps --quick "${patterns[@]}"
+    contrib/run-tests.sh --no-deps "${patterns[@]}"
 fi
 report

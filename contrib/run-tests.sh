@@ -61,7 +61,7 @@ cd "$ST_TOP" || exit 1
 if [ $deps = yes ]; then
     (st_install_packages "${ST_BUILD_PACKAGES[@]}" "${ST_TEST_PACKAGES[@]}") ||
         exit 1
-    [ $tier = default ] ||
+    [ "$tier" = default ] ||
         (st_install_packages "${ST_OPTIONAL_PACKAGES[@]}") ||
         st_say "Tests do without ${ST_OPTIONAL_PACKAGES[*]} if need be"
     (st_ucx_source) || exit 1
