@@ -456,6 +456,10 @@ class Runner:
         row = self.running.pop(pid, None)
         if row is None:
             return
+        try:
+            os.killpg(pid, signal.SIGKILL) # What it left behind
+        except ProcessLookupError:
+            pass
         row.seconds = time.time() - row.began
         row.cpu = usage.ru_utime + usage.ru_stime
         code = os.waitstatus_to_exitcode(status)
