@@ -22,10 +22,11 @@ import time
 import xml.etree.ElementTree as xml
 
 TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-TIERS = ("default", "full", "night", "cxi", "gpu")
+TIERS = ("default", "full", "night", "cxi", "gpu", "gpu-quick")
 LIMIT = 1800        # Seconds until a test is ended: it hangs
 CASE_LIMIT = 600    # ... and a case of a suite or a program, which name themselves
 TAIL = 30           # Lines of the output of what failed
+AGAIN = "contrib/run-tests.sh --no-deps"  # Runs a test that is named behind it
 
 # How each build is configured, beside the one that quickstart.sh makes
 BUILDS = {
@@ -129,6 +130,7 @@ class Program:
             "ST_TEST_STREAM"]
         for name, value in (("srcdir", TOP), ("builddir", group.dir),
                             ("device", group.environment["ST_DEVICE"]),
+                            ("json", f"{group.logs}/{group.name}_{self.name}.json"),
                             ("stream", stream), ("percent", group.percent),
                             ("memory", "host" if stream == "host" else "device")):
             words = words.replace("$" + name, value)
@@ -146,6 +148,10 @@ def read_programs():
             read_table(TOP + "/test/integration/tests.list", 3)]
 
 
+def processes(text):
+    return 99 if text == "all" else int(text)
+
+
 class Command:
     """A check, a model or the like, in the folder of the sources."""
 
@@ -153,21 +159,33 @@ class Command:
         self.name, needs, size, words = [word.strip() for word in
                                          line.split("|", 3)]
         self.tags = set()
-        self.size = 99 if size == "all" else int(size)
+        self.size = processes(size)
         self.words = words
-        self.targets = [(needs, None)] if needs != "-" else []
+        self.targets = [(need, None) for need in needs.split() if need != "-"]
 
     def command(self, group):
         words = self.words.replace("$builddir", group.dir)
         return ["env", "-C", TOP] + shlex.split(words)
 
 
+def variants(parser):
+    """The groups of all sections: one that names several streams or lanes is a
+    group for each, which has them in its name."""
+    for section in map(parser.__getitem__, parser.sections()):
+        streams, lanes = section["stream"].split(), section["lane"].split()
+        for stream in streams:
+            for lane in lanes:
+                words = [section.name] + [stream] * (len(streams) > 1) + \
+                        [lane] * (len(lanes) > 1)
+                yield section, "-".join(words), stream, lane
+
+
 class Group:
     """A section of plan.ini: tests, where they run, and when."""
 
-    def __init__(self, name, section, options):
+    def __init__(self, name, section, stream, lane, options):
         known = {"why", "kind", "build", "card", "lane", "tls", "stream", "env",
-                 "commands", "cases", "limit", *TIERS}
+                 "commands", "cases", "limit", "size", *TIERS}
         if set(section) - known:
             raise Error(f"plan.ini, {name}: unknown "
                         f"{', '.join(set(section) - known)}")
@@ -175,9 +193,11 @@ class Group:
         self.section = section
         self.kind = section["kind"]
         self.build = section["build"]
-        self.stream = section["stream"]
-        self.limit = int(section.get("limit", LIMIT))
-        self.case_limit = int(section.get("limit", CASE_LIMIT))
+        self.stream = stream
+        self.logs = options.logs
+        self.size = processes(section.get("size", "1"))
+        self.limit = options.limit or int(section.get("limit", LIMIT))
+        self.case_limit = options.limit or int(section.get("limit", CASE_LIMIT))
         self.cases = section.get("cases", "").split()
         self.percent = "100"
         self.dir = (options.build if self.build == "plain" else
@@ -188,8 +208,11 @@ class Group:
             self.environment[name] = os.environ.get(name, value)
         self.set_card(section["card"])
         if section["card"] != "none":
-            self.set_lane(section["lane"], section["tls"])
-        self.set_stream()
+            self.set_lane(lane, section.get("tls", "posix,self" if lane == "direct"
+                                            else "cxi_trig,self"))
+        self.set_stream(options.runtimes)
+        if options.limit: # A case that hangs names itself
+            self.environment["ST_CUNIT_TIMEOUT"] = str(options.limit // 3 + 1)
         self.environment.update(
             srcdir=TOP + ("/test/unit" if self.kind == "suites" else ""),
             builddir=self.dir, ST_BUILDDIR=self.dir,
@@ -237,20 +260,23 @@ class Group:
             environment.update(UCX_MM_ERROR_HANDLING="y",
                                UCX_WARN_UNUSED_ENV_VARS="n")
 
-    def set_stream(self):
-        """Streams of the host, or those of a stand-in for a GPU's runtime."""
-        folder = self.dir + "/test/standin"
+    def set_stream(self, runtimes):
+        """Streams of the host, or those of a GPU's runtime: by default of a
+        stand-in, else of a folder or, if that is empty, of this machine."""
+        standin = self.dir + "/test/standin"
         outer = os.environ.get("LD_LIBRARY_PATH")
         if self.stream == "host":
             return
         if self.stream not in ("hip", "cuda", "forward"):
             raise Error(f"plan.ini, {self.name}: no stream {self.stream}")
-        path = [folder] + ([outer] if outer else [])
+        path = [standin if runtimes is None else runtimes, outer]
         self.environment["ST_TEST_STREAM"] = self.stream
+        if runtimes is not None: # Where tests look that load one themselves
+            self.environment.update(ST_HIP_DIR=runtimes, ST_CUDA_DIR=runtimes)
         if self.stream == "forward": # HIP's calls, carried out by CUDA's driver
-            path.insert(0, folder + "/forward")
+            path.insert(0, standin + "/forward")
             self.environment.update(ST_TEST_STREAM="hip", ST_HIP_DIR=path[0])
-        self.environment["LD_LIBRARY_PATH"] = ":".join(path)
+        self.environment["LD_LIBRARY_PATH"] = ":".join(filter(None, path))
 
     def select(self, tests, tier):
         """Tests that a tier names: patterns, "@TAG", and "-PATTERN" without."""
@@ -355,11 +381,11 @@ class Plan:
         self.builds = Builds(options.build, not options.patterns)
         self.groups = []
         self.tests = {}
-        for name in parser.sections():
-            group = Group(name, parser[name], options)
+        for section, name, stream, lane in variants(parser):
+            group = Group(name, section, stream, lane, options)
             if group.kind == "commands":
                 tests = [Command(line) for line in
-                         parser[name]["commands"].splitlines() if line.strip()]
+                         section["commands"].splitlines() if line.strip()]
             elif group.kind in lists:
                 tests = lists[group.kind]
             else:
@@ -385,7 +411,7 @@ class Plan:
         for group in self.groups:
             tests = self.tests[group.name]
             tiers = {tier: group.select(tests, tier) for tier in TIERS}
-            some = set().union(*tiers.values())
+            some = set().union(*(tiers[tier] for tier in TIERS if "gpu" not in tier))
             for test in tests:
                 name = f"{group.name}/{test.name}"
                 hits = [pattern for pattern in options.patterns
@@ -406,7 +432,7 @@ class Plan:
         command = test.command(group)
         if group.prefix:
             command = command[:3] + group.prefix + command[3:]
-        size = test.size
+        size = max(test.size, group.size)
         if group.environment.get("ST_NIC") == "sockets":
             size = max(size, os.cpu_count()) # Its threads are many, and slow
         return Row(name, command, size, needs, group.environment, group.limit)
@@ -417,12 +443,13 @@ class Runner:
 
     def __init__(self, options, rows):
         self.places = options.jobs
-        self.logs = options.logs or options.build + "/test-logs"
+        self.logs = options.logs
         self.times = options.build + "/test-times.tsv"
         self.running = {}
         self.pending = list(rows)
         self.done = []
         self.start = time.time()
+        self.ends = self.start + options.time if options.time else None
         self.scratch = tempfile.mkdtemp(prefix="ucx-st-")
 
     def is_ready(self, row):
@@ -462,7 +489,8 @@ class Runner:
             pass
         row.seconds = time.time() - row.began
         row.cpu = usage.ru_utime + usage.ru_stime
-        code = os.waitstatus_to_exitcode(status)
+        code = (-os.WTERMSIG(status) if os.WIFSIGNALED(status) else
+                os.WEXITSTATUS(status))
         row.status = 124 if code in (137, -9) else code
         self.tell(row)
 
@@ -487,7 +515,7 @@ class Runner:
             for line in lines[-TAIL:]:
                 print(f"      | {line}")
             print(f"      | (all of it: {self.log_of(row)}; again:"
-                  f" contrib/run-tests.sh --no-deps '{row.name}')", flush=True)
+                  f" {AGAIN} '{row.name}')", flush=True)
 
     def leave_out(self, row):
         """Counts a row that cannot run, as what it needs has not passed."""
@@ -497,10 +525,19 @@ class Runner:
         row.text = f"{state.name} did not pass"
         self.done.append(row)
 
+    def leave_rest(self):
+        """Counts what is left when the time for all is over."""
+        print(f"skip  {len(self.pending)} more: the time given for all is over",
+              flush=True)
+        for row in self.pending:
+            row.status, row.text = 77, "the time given for all was over"
+        self.done += self.pending
+        self.pending = []
+
     def run(self):
         os.makedirs(self.logs, exist_ok=True)
         for name in os.listdir(self.logs):
-            if name.endswith((".log", ".xml")):
+            if name.endswith((".log", ".xml", ".json")):
                 os.unlink(os.path.join(self.logs, name))
         try:
             while self.pending or self.running:
@@ -515,6 +552,8 @@ class Runner:
             self.write_junit()
 
     def step(self):
+        if self.ends and self.pending and time.time() >= self.ends:
+            self.leave_rest()
         free = self.places - sum(row.taken for row in self.running.values())
         for row in list(self.pending):
             ready = self.is_ready(row)
@@ -602,9 +641,15 @@ def parse(arguments):
                         default=os.environ.get("ST_BUILD", TOP + "/build"))
     parser.add_argument("--logs", metavar="DIR")
     parser.add_argument("--jobs", type=positive, default=2 * os.cpu_count())
+    # Ends each test after so many seconds; starts none after so many
+    parser.add_argument("--limit", type=positive, metavar="SECONDS")
+    parser.add_argument("--for", dest="time", type=positive, metavar="SECONDS")
+    # Where runtimes of GPUs are, instead of the stand-ins; empty: on this machine
+    parser.add_argument("--runtimes", metavar="DIR")
     parser.add_argument("patterns", nargs=argparse.REMAINDER, metavar="PATTERN")
     options = parser.parse_args(arguments)
     options.build = os.path.abspath(options.build)
+    options.logs = os.path.abspath(options.logs or options.build + "/test-logs")
     return options
 
 
