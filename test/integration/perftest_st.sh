@@ -6,7 +6,8 @@
 #                       die server|client TESTS POINT... |
 #                       stop server|client | spoil server|client | setup |
 #                       options | differ | strangers | silent | port |
-#                       stream host|hip|cuda
+#                       stream host|hip|cuda |
+#                       report hip|cuda FILE [OPTION...]
 # Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
@@ -439,9 +440,21 @@ test_stream()
     expect_status 2 2
 }
 
+# Keeps what is measured on streams of a type.
+# Usage: test_report hip|cuda FILE [OPTION...]
+test_report()
+{
+    start_server --stream "$1"
+    run_client --stream "$1" --check --json "${@:2}"
+    wait_server
+    cat "$temp/client"
+    expect_status 0 0
+}
+
 what=${1:-}
 case $what in
-measure|direct|die|stop|spoil|setup|options|differ|strangers|silent|port|stream)
+measure|direct|die|stop|spoil|setup|options|differ|strangers|silent|port|stream|\
+report)
     shift
     "test_$what" "$@"
     ;;
