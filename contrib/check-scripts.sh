@@ -86,6 +86,15 @@ for words in '--jobs 0' '--nic nonsense' '--tl nonsense'; do
         "$top/contrib/run-ucx-gtest.sh" $words
 done
 
+for words in --pack --run '--try nonsense' '--pack a b'; do
+    # shellcheck disable=SC2086 # options and their values
+    expect "gpu-check.sh $words" 2 'usage' "$top/contrib/gpu-check.sh" $words
+done
+expect "gpu-check.sh --run, no pack" 1 'is no pack of --pack' \
+    "$top/contrib/gpu-check.sh" --run "$temp"
+expect "gpu-check.sh --pack, nothing built" 1 'was not built' \
+    "$top/contrib/gpu-check.sh" --pack "$temp/x" --build "$temp"
+
 # An apt that shows what it is told: nothing about its sandbox, and to download
 # in a folder of that sandbox's user
 if dpkg-query -W libucx-dev >/dev/null 2>&1; then
