@@ -118,9 +118,9 @@ st_needs_configure()
         [ "$ST_TOP/configure" -nt "$1/config.status" ]
 }
 
-# Configures and builds into a folder.
-# Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
-st_build()
+# Configures a folder where that is needed.
+# Usage: st_configure DIR NAME-OF-LOG [CONFIGURE-OPTION...]
+st_configure()
 {
     local dir=$1 name=$2
     shift 2
@@ -137,8 +137,20 @@ st_build()
         # What an older configuration built may have been built differently
         st_logged "$name-clean" make -C "$dir" clean || return 1
     fi
-    st_say "make in ${dir#"$ST_TOP"/}"
-    st_logged "$name-make" make -C "$dir" -j"$(nproc)"
+}
+
+# Builds in a configured folder.  Usage: st_make DIR NAME-OF-LOG [TARGET]
+st_make()
+{
+    st_say "make in ${1#"$ST_TOP"/}"
+    st_logged "$2-make" make -C "$1" -j"$(nproc)" "${@:3}"
+}
+
+# Configures and builds into a folder.
+# Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
+st_build()
+{
+    st_configure "$@" && st_make "$1" "$2"
 }
 
 # Runs a command in a folder.
