@@ -131,8 +131,8 @@ void pp_kernel_fill(void *arg);
 /* Counts what is wrong with 'sink'. */
 void pp_kernel_check(void *arg);
 
-/* From 'source' to a message, and from one to 'sink'; not static, so that traces
- * show their names. */
+/* From 'source' to a message, and from one to 'sink'; not static, so that
+ * traces show their names. */
 void pp_kernel_pack(void *arg);
 void pp_kernel_unpack(void *arg);
 
