@@ -131,6 +131,11 @@ void pp_kernel_fill(void *arg);
 /* Counts what is wrong with 'sink'. */
 void pp_kernel_check(void *arg);
 
+/* From 'source' to a message, and from one to 'sink'; not static, so that
+ * traces show their names. */
+void pp_kernel_pack(void *arg);
+void pp_kernel_unpack(void *arg);
+
 /* After a run of 'count' round trips: checks the last message in full. Returns
  * the number of wrong messages. */
 uint64_t pp_data_check(pp_data_t *data, unsigned count);

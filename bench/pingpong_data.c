@@ -125,7 +125,7 @@ void pp_kernel_check(void *arg)
     ++data->received;
 }
 
-static void pp_kernel_pack(void *arg)
+void pp_kernel_pack(void *arg)
 {
     pp_data_t *data = arg;
     uint64_t stamp  = pp_stamp(data->rank, data->sent);
@@ -138,7 +138,7 @@ static void pp_kernel_pack(void *arg)
     ++data->sent;
 }
 
-static void pp_kernel_unpack(void *arg)
+void pp_kernel_unpack(void *arg)
 {
     pp_data_t *data     = arg;
     const uint8_t *recv = data->recv[data->received % data->num_sets];

@@ -7,6 +7,8 @@
  */
 #include "pingpong.h"
 
+#include <ucs_trace.h>
+
 
 static void pp_mpi_none(pp_exchange_t *ex)
 {
@@ -15,9 +17,12 @@ static void pp_mpi_none(pp_exchange_t *ex)
 
 static void pp_mpi_post(pp_exchange_t *ex, unsigned use)
 {
+    uint64_t begin = ucs_trace_begin();
+
     bench_check(MPI_Irecv(pp_data_mpi_recv(ex->data, use), (int)ex->data->size,
                           MPI_BYTE, !ex->rank, PP_TAG, ex->comm, &ex->recv),
                 "MPI_Irecv");
+    ucs_trace_end("MPI_Irecv", begin);
 }
 
 static void pp_mpi_prepare(pp_exchange_t *ex)
@@ -35,13 +40,19 @@ static void pp_mpi_synchronize(pp_exchange_t *ex)
 
 static void pp_mpi_send(pp_exchange_t *ex)
 {
+    uint64_t begin = ucs_trace_begin();
+
     bench_check(MPI_Send(pp_data_mpi_send(ex->data), (int)ex->data->size,
                          MPI_BYTE, !ex->rank, PP_TAG, ex->comm), "MPI_Send");
+    ucs_trace_end("MPI_Send", begin);
 }
 
 static void pp_mpi_wait(pp_exchange_t *ex)
 {
+    uint64_t begin = ucs_trace_begin();
+
     bench_check(MPI_Wait(&ex->recv, MPI_STATUS_IGNORE), "MPI_Wait");
+    ucs_trace_end("MPI_Wait", begin);
 }
 
 static void pp_mpi_ping(pp_exchange_t *ex, int count)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucs_trace.h>
 
 #define PP_CHECK_COUNT 3
 #define PP_LEAST_COUNT 30
@@ -88,13 +89,16 @@ static double pp_measure(pp_app_t *app, bench_result_t *result, int count,
 {
     pp_exchange_t *ex = &app->exchange;
     double start, time;
+    uint64_t begin;
 
     pp_data_reset(&app->data, app->data.size, ex->ops, full);
     ex->ops->prepare(ex);
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
+    begin = ucs_trace_begin();
     start = MPI_Wtime();
     ex->ops->run(ex, count);
     time  = MPI_Wtime() - start;
+    ucs_trace_end(ex->ops->name, begin);
 
     result->errors += pp_data_check(&app->data, count);
     return time * 1e6 / count;

@@ -187,6 +187,33 @@ check_docs_names()
                  README.md CONTRIBUTING.md docs/*.md | sort -u)
 }
 
+# Anchors of a document's headings.
+anchors_of()
+{
+    sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
+        sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# Links of documents lead to files and headings that are there.
+check_docs_links()
+{
+    local file link path
+    for file in README.md CONTRIBUTING.md docs/*.md contrib/*/README.md \
+                test/*/README.md; do
+        while IFS= read -r link; do
+            path=${link%%#*}
+            path=${path:+$(dirname "$file")/$path}
+            path=${path:-$file}
+            if [ ! -e "$path" ]; then
+                complain "$file: there is no $link"
+            elif [[ $link = *#* ]] &&
+                 ! anchors_of "$path" | grep -qxF -- "${link#*#}"; then
+                complain "$file: $link has no such heading"
+            fi
+        done < <(grep -ohP '\]\(\K(?!https?:)[^) ]+(?=\))' "$file")
+    done
+}
+
 # The cells of documents' tables are short; details are in the text.
 check_docs_cells()
 {
@@ -223,6 +250,7 @@ check_file_rules
 check_c_rules "$lengths" || status=1
 check_lengths "$lengths"
 check_docs_names
+check_docs_links
 check_docs_cells
 [ "${1:-}" != --diff ] || show_format_diff
 exit $status

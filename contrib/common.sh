@@ -128,9 +128,9 @@ st_autogen()
     fi
 }
 
-# Configures and builds into a folder.
-# Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
-st_build()
+# Configures a folder where that is needed.
+# Usage: st_configure DIR NAME-OF-LOG [CONFIGURE-OPTION...]
+st_configure()
 {
     local dir=$1 name=$2
     shift 2
@@ -143,8 +143,20 @@ st_build()
         # What an older configuration built may have been built differently
         st_logged "$name-clean" make -C "$dir" clean || return 1
     fi
-    st_say "make in ${dir#"$ST_TOP"/}"
-    st_logged "$name-make" make -C "$dir" -j"$(nproc)"
+}
+
+# Builds in a configured folder.  Usage: st_make DIR NAME-OF-LOG [TARGET]
+st_make()
+{
+    st_say "make in ${1#"$ST_TOP"/}"
+    st_logged "$2-make" make -C "$1" -j"$(nproc)" "${@:3}"
+}
+
+# Configures and builds into a folder.
+# Usage: st_build DIR NAME-OF-LOG [CONFIGURE-OPTION...]
+st_build()
+{
+    st_configure "$@" && st_make "$1" "$2"
 }
 
 # Builds for tests into a folder; 77 if programs built so do not start here.
@@ -153,17 +165,16 @@ st_build_for_tests()
 {
     local probe rc=0 list=
     [[ ${3:-} != --enable-sanitizer=* ]] || list=${3#*=}
-    if [ -n "$list" ]; then
-        probe=$(mktemp)
-        echo 'int main(void) { return 0; }' |
-            gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
-        rm -f "$probe"
-        [ $rc -eq 0 ] || {
-            echo "a program built with -fsanitize=$list does not start here"
-            return $rc
-        }
-    fi
-    st_build "$@"
+    [ -n "$list" ] || { st_build "$@"; return; }
+    probe=$(mktemp)
+    echo 'int main(void) { return 0; }' |
+        gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
+    rm -f "$probe"
+    [ $rc -eq 0 ] || {
+        echo "a program built with -fsanitize=$list does not start here"
+        return $rc
+    }
+    st_configure "$@" && st_make "$1" "$2" libraries
 }
 
 # Builds tests of a folder: all, or those that are named.

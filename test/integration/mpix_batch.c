@@ -39,59 +39,9 @@ typedef enum {
 
 
 
-static void check_status(const MPI_Status *status, int source, int tag,
-                         size_t words)
-{
-    int count;
-
-    MPIX_OK(MPI_Get_count(status, MPI_UINT64_T, &count));
-    MPIX_CHECK((status->MPI_SOURCE == source) && (status->MPI_TAG == tag) &&
-               ((size_t)count == words), "source %d tag %d count %d",
-               status->MPI_SOURCE, status->MPI_TAG, count);
-}
-
-/* Puts a message between two functions of the stream. */
-static void enqueue_send(mpix_test_msg_t *msg, int tag, MPI_Comm comm)
-{
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, msg));
-    MPIX_OK(MPIX_Enqueue_send(msg->words, msg->count, MPI_UINT64_T, msg->dest,
-                              tag, comm, mpix_test.queue, &msg->request));
-}
-
-static void enqueue_recv(mpix_test_msg_t *msg, int source, int tag,
-                         MPI_Comm comm)
-{
-    MPIX_OK(MPIX_Enqueue_recv(msg->words, msg->count, MPI_UINT64_T, source, tag,
-                              comm, mpix_test.queue, &msg->request));
-}
-
-static void enqueue_start(void)
-{
-    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
-}
-
-static void enqueue_wait(void)
-{
-    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue));
-}
-
 static void enqueue_verify(mpix_test_msg_t *msg)
 {
     MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify, msg));
-}
-
-static void queue_wait(void)
-{
-    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
-    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
-}
-
-/* Frees what has no request any more. */
-static void free_msg(mpix_test_msg_t *msg)
-{
-    MPIX_CHECK(msg->request == MPI_REQUEST_NULL, "the request is still there");
-    msg->request = MPI_REQUEST_NULL;
-    mpix_test_msg_free(msg);
 }
 
 /* Sends a message by a call of MPI. */
@@ -163,7 +113,7 @@ static void plain_recv(mpix_test_msg_t *msg, recv_kind_t kind)
         MPIX_OK(MPI_Wait(&request, &status));
         break;
     }
-    check_status(&status, msg->source, TAG, msg->actual);
+    mpix_test_status(&status, msg->source, TAG, msg->actual);
     mpix_test_verify(msg);
 }
 
@@ -174,15 +124,15 @@ static void send_to_plain(recv_kind_t kind, size_t count)
     mpix_test_msg_init(&send, count, mpix_test.rank, mpix_test.right, kind);
     mpix_test_msg_init(&recv, count, mpix_test.left, mpix_test.rank, kind);
 
-    enqueue_send(&send, TAG, MPI_COMM_WORLD);
-    enqueue_start();
-    enqueue_wait();
+    mpix_test_once_send(&send, TAG, MPI_COMM_WORLD);
+    mpix_test_once_start();
+    mpix_test_once_wait();
     plain_recv(&recv, kind);
-    queue_wait();
+    mpix_test_queue_wait();
     MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
 
-    free_msg(&send);
-    free_msg(&recv);
+    mpix_test_msg_drop(&send);
+    mpix_test_msg_drop(&recv);
 }
 
 /* Every kind of receive takes an enqueued send. */
@@ -206,25 +156,25 @@ static void recv_from_plain(send_kind_t kind, int source, int tag, size_t count)
     mpix_test_msg_init(&recv, count + 7, mpix_test.left, mpix_test.rank, kind);
     recv.actual = count;
 
-    enqueue_recv(&recv, source, tag, MPI_COMM_WORLD);
+    mpix_test_once_recv(&recv, source, tag, MPI_COMM_WORLD);
     if (kind == SEND_ENQUEUED) {
-        enqueue_send(&send, TAG, MPI_COMM_WORLD);
+        mpix_test_once_send(&send, TAG, MPI_COMM_WORLD);
     }
-    enqueue_start();
-    enqueue_wait();
+    mpix_test_once_start();
+    mpix_test_once_wait();
     enqueue_verify(&recv);
     if (kind != SEND_ENQUEUED) {
         plain_send(&send, kind);
     }
-    queue_wait();
+    mpix_test_queue_wait();
     MPIX_OK(MPI_Wait(&recv.request, &status));
-    check_status(&status, mpix_test.left, TAG, count);
+    mpix_test_status(&status, mpix_test.left, TAG, count);
     if (kind == SEND_ENQUEUED) {
         MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
     }
 
-    free_msg(&send);
-    free_msg(&recv);
+    mpix_test_msg_drop(&send);
+    mpix_test_msg_drop(&recv);
 }
 
 /* An enqueued receive, with and without wildcards, takes every kind of send. */
@@ -256,8 +206,8 @@ static void test_order(void)
             MPIX_OK(MPIX_Enqueue_send(&out[i], 1, MPI_INT, mpix_test.right, TAG,
                                       MPI_COMM_WORLD, mpix_test.queue,
                                       &requests[i]));
-            enqueue_start();
-            enqueue_wait();
+            mpix_test_once_start();
+            mpix_test_once_wait();
         }
     }
     for (i = 0; i < MANY; ++i) {
@@ -283,10 +233,10 @@ static void test_many_ahead(void)
                            i);
         mpix_test_msg_init(&recvs[i], 10 + i, mpix_test.left, mpix_test.rank,
                            i);
-        enqueue_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
-        enqueue_send(&sends[i], TAG + i, MPI_COMM_WORLD);
-        enqueue_start();
-        enqueue_wait();
+        mpix_test_once_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
+        mpix_test_once_send(&sends[i], TAG + i, MPI_COMM_WORLD);
+        mpix_test_once_start();
+        mpix_test_once_wait();
         enqueue_verify(&recvs[i]);
         requests[2 * i]     = sends[i].request;
         requests[2 * i + 1] = recvs[i].request;
@@ -302,12 +252,12 @@ static void test_many_ahead(void)
     __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
 
     MPIX_OK(MPI_Waitall(2 * count, requests, MPI_STATUSES_IGNORE));
-    queue_wait();
+    mpix_test_queue_wait();
     for (i = 0; i < count; ++i) {
         sends[i].request = requests[2 * i];
         recvs[i].request = requests[2 * i + 1];
-        free_msg(&sends[i]);
-        free_msg(&recvs[i]);
+        mpix_test_msg_drop(&sends[i]);
+        mpix_test_msg_drop(&recvs[i]);
     }
 }
 
@@ -323,31 +273,31 @@ static void test_requests(void)
         mpix_test_msg_init(&sends[i], COUNT, mpix_test.rank, mpix_test.right,
                            i);
         mpix_test_msg_init(&recvs[i], COUNT, mpix_test.left, mpix_test.rank, i);
-        enqueue_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
-        enqueue_send(&sends[i], TAG + i, MPI_COMM_WORLD);
+        mpix_test_once_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
+        mpix_test_once_send(&sends[i], TAG + i, MPI_COMM_WORLD);
         requests[i] = recvs[i].request;
         MPIX_OK(MPI_Request_free(&sends[i].request)); /* Before the start */
     }
     MPIX_IS(MPI_ERR_REQUEST, MPI_Cancel(&requests[0]));
-    enqueue_start();
-    enqueue_start(); /* Of nothing */
+    mpix_test_once_start();
+    mpix_test_once_start(); /* Of nothing */
     MPIX_OK(MPI_Request_free(&requests[3])); /* Its message may be under way */
 
     while (!flag) {
         MPIX_OK(MPI_Test(&requests[2], &flag, &status));
     }
-    check_status(&status, mpix_test.left, TAG + 2, COUNT);
+    mpix_test_status(&status, mpix_test.left, TAG + 2, COUNT);
     for (i = 0; i < 2; ++i) {
         MPIX_OK(MPI_Waitany(3, requests, &index, &status));
-        check_status(&status, mpix_test.left, TAG + index, COUNT);
+        mpix_test_status(&status, mpix_test.left, TAG + index, COUNT);
     }
-    enqueue_wait();
-    queue_wait();
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
     for (i = 0; i < 4; ++i) {
         mpix_test_verify(&recvs[i]);
         recvs[i].request = requests[i];
-        free_msg(&sends[i]);
-        free_msg(&recvs[i]);
+        mpix_test_msg_drop(&sends[i]);
+        mpix_test_msg_drop(&recvs[i]);
     }
 }
 
@@ -375,9 +325,9 @@ static void test_datatypes(void)
                               mpix_test.queue, &requests[1]));
     MPI_Type_free(&type);
     MPI_Type_free(&absolute);
-    enqueue_start();
-    enqueue_wait();
-    queue_wait();
+    mpix_test_once_start();
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
     MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     for (i = 0; i < 40; ++i) {
         MPIX_CHECK(in[i] == (((i >= 20) && (i < 30)) ?
@@ -400,24 +350,24 @@ static void test_null_and_self(void)
                               MPI_COMM_WORLD, mpix_test.queue, &requests[0]));
     MPIX_OK(MPIX_Enqueue_send(&word, 1, MPI_INT, MPI_PROC_NULL, TAG,
                               MPI_COMM_WORLD, mpix_test.queue, &requests[1]));
-    enqueue_send(&send, TAG, MPI_COMM_WORLD);
-    enqueue_recv(&recv, mpix_test.rank, TAG, MPI_COMM_WORLD);
+    mpix_test_once_send(&send, TAG, MPI_COMM_WORLD);
+    mpix_test_once_recv(&recv, mpix_test.rank, TAG, MPI_COMM_WORLD);
     requests[2] = send.request;
     requests[3] = recv.request;
-    enqueue_start();
-    enqueue_wait();
+    mpix_test_once_start();
+    mpix_test_once_wait();
     enqueue_verify(&recv);
-    queue_wait();
+    mpix_test_queue_wait();
     MPIX_OK(MPI_Waitall(4, requests, statuses));
     MPI_Get_count(&statuses[0], MPI_INT, &count);
     MPIX_CHECK((statuses[0].MPI_SOURCE == MPI_PROC_NULL) && (count == 0) &&
                (word == 5), "source %d count %d word %d",
                statuses[0].MPI_SOURCE, count, word);
-    check_status(&statuses[3], mpix_test.rank, TAG, COUNT);
+    mpix_test_status(&statuses[3], mpix_test.rank, TAG, COUNT);
     send.request = requests[2];
     recv.request = requests[3];
-    free_msg(&send);
-    free_msg(&recv);
+    mpix_test_msg_drop(&send);
+    mpix_test_msg_drop(&recv);
 }
 
 /* Sends to the same place of the other group, and receives from there. */
@@ -431,9 +381,9 @@ static void swap_inter(MPI_Comm inter, int rank)
                               mpix_test.queue, &requests[0]));
     MPIX_OK(MPIX_Enqueue_send(&value, 1, MPI_INT, rank, TAG, inter,
                               mpix_test.queue, &requests[1]));
-    enqueue_start();
-    enqueue_wait();
-    queue_wait();
+    mpix_test_once_start();
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
     MPIX_OK(MPI_Waitall(2, requests, statuses));
     MPIX_CHECK((other == (mpix_test.rank ^ 1)) &&
                (statuses[0].MPI_SOURCE == rank), "%d from %d", other,
@@ -518,9 +468,9 @@ static void test_refuse(void)
     MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_recv(&word, 1, MPI_INT, 0, -5,
                                            mpix_test.queue, &request));
     MPIX_CHECK(request == MPI_REQUEST_NULL, "a request was made");
-    enqueue_start();
-    enqueue_wait();
-    queue_wait();
+    mpix_test_once_start();
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
 }
 
 /* A message that is too long ends its request and its queue, and nothing
@@ -566,23 +516,23 @@ static void test_both_families(void)
                            2);
         once_send.use = i;
         once_recv.use = i;
-        enqueue_recv(&once_recv, mpix_test.left, TAG, MPI_COMM_WORLD);
-        enqueue_send(&once_send, TAG, MPI_COMM_WORLD);
+        mpix_test_once_recv(&once_recv, mpix_test.left, TAG, MPI_COMM_WORLD);
+        mpix_test_once_send(&once_send, TAG, MPI_COMM_WORLD);
         MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
                                         &send));
         MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &recv.request));
         MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &send.request));
-        enqueue_start();
+        mpix_test_once_start();
         MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &send.request));
-        enqueue_wait();
+        mpix_test_once_wait();
         MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &recv.request));
         enqueue_verify(&recv);
         enqueue_verify(&once_recv);
-        queue_wait();
+        mpix_test_queue_wait();
         MPIX_OK(MPI_Wait(&once_send.request, MPI_STATUS_IGNORE));
         MPIX_OK(MPI_Wait(&once_recv.request, MPI_STATUS_IGNORE));
-        free_msg(&once_send);
-        free_msg(&once_recv);
+        mpix_test_msg_drop(&once_send);
+        mpix_test_msg_drop(&once_recv);
     }
     mpix_test_msg_free(&send);
     mpix_test_msg_free(&recv);

@@ -19,56 +19,6 @@
 #define DROP_MAX 150000 /* Bytes: 1.5 for each request */
 
 
-static void check_status(const MPI_Status *status, int source, int tag,
-                         size_t words)
-{
-    int count;
-
-    MPIX_OK(MPI_Get_count(status, MPI_UINT64_T, &count));
-    MPIX_CHECK((status->MPI_SOURCE == source) && (status->MPI_TAG == tag) &&
-               ((size_t)count == words), "source %d tag %d count %d",
-               status->MPI_SOURCE, status->MPI_TAG, count);
-}
-
-/* Puts a message between two functions of the stream. */
-static void enqueue_send(mpix_test_msg_t *msg, int tag, MPI_Comm comm)
-{
-    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill, msg));
-    MPIX_OK(MPIX_Enqueue_send(msg->words, msg->count, MPI_UINT64_T, msg->dest,
-                              tag, comm, mpix_test.queue, &msg->request));
-}
-
-static void enqueue_recv(mpix_test_msg_t *msg, int source, int tag,
-                         MPI_Comm comm)
-{
-    MPIX_OK(MPIX_Enqueue_recv(msg->words, msg->count, MPI_UINT64_T, source, tag,
-                              comm, mpix_test.queue, &msg->request));
-}
-
-static void enqueue_start(void)
-{
-    MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
-}
-
-static void enqueue_wait(void)
-{
-    MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue));
-}
-
-static void queue_wait(void)
-{
-    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
-    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
-}
-
-/* Frees what has no request any more. */
-static void free_msg(mpix_test_msg_t *msg)
-{
-    MPIX_CHECK(msg->request == MPI_REQUEST_NULL, "the request is still there");
-    msg->request = MPI_REQUEST_NULL;
-    mpix_test_msg_free(msg);
-}
-
 /* A queue goes with messages that are not started, and with some that are. */
 static void test_free(void)
 {
@@ -301,10 +251,10 @@ static void drop_requests(int rounds)
                                       TAG + i, MPI_COMM_WORLD, mpix_test.queue,
                                       &request));
         }
-        enqueue_start();
-        enqueue_wait();
+        mpix_test_once_start();
+        mpix_test_once_wait();
         if ((round % 8) == 7) {
-            queue_wait();
+            mpix_test_queue_wait();
         }
     }
 }
@@ -320,21 +270,21 @@ static void test_dropped(void)
     mpix_test_msg_init(&send, COUNT, mpix_test.rank, mpix_test.right, 1);
     mpix_test_msg_init(&recv, COUNT, mpix_test.left, mpix_test.rank, 1);
     drop_requests(17000 / (2 * BURST) + 1);
-    enqueue_recv(&recv, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD);
-    enqueue_send(&send, TAG, MPI_COMM_WORLD);
-    enqueue_start();
-    enqueue_wait();
-    queue_wait();
+    mpix_test_once_recv(&recv, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD);
+    mpix_test_once_send(&send, TAG, MPI_COMM_WORLD);
+    mpix_test_once_start();
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
     first = get_resources();
     drop_requests(16000 / (2 * BURST));
     MPIX_OK(MPI_Wait(&recv.request, &status));
-    check_status(&status, mpix_test.left, TAG, COUNT);
+    mpix_test_status(&status, mpix_test.left, TAG, COUNT);
     MPIX_OK(MPI_Wait(&send.request, MPI_STATUS_IGNORE));
-    free_msg(&send);
-    free_msg(&recv);
+    mpix_test_msg_drop(&send);
+    mpix_test_msg_drop(&recv);
 
     drop_requests(84000 / (2 * BURST));
-    queue_wait();
+    mpix_test_queue_wait();
     last = get_resources();
     MPIX_CHECK(last.bytes <= first.bytes + DROP_MAX,
                "%zu bytes became %zu", first.bytes, last.bytes);

@@ -147,4 +147,22 @@ void mpix_test_use_up(mpix_test_msg_t *sends, mpix_test_msg_t *recvs,
 void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
                      mpix_test_msg_t *recvs, int num_recvs);
 
+/* Messages that are used once. The send goes behind a function of the stream
+ * that fills it; its request is the message's. */
+void mpix_test_once_send(mpix_test_msg_t *msg, int tag, MPI_Comm comm);
+void mpix_test_once_recv(mpix_test_msg_t *msg, int source, int tag,
+                            MPI_Comm comm);
+void mpix_test_once_start(void);
+void mpix_test_once_wait(void);
+
+/* Waits on the host for the queue, and for the stream. */
+void mpix_test_queue_wait(void);
+
+/* Checks what a message of 64-bit words has brought. */
+void mpix_test_status(const MPI_Status *status, int source, int tag,
+                      size_t words);
+
+/* Frees a message whose request is gone, which is checked. */
+void mpix_test_msg_drop(mpix_test_msg_t *msg);
+
 #endif

@@ -12,7 +12,7 @@
 
 #include "channel/st_channel.h"
 #include "core/st_config.h"
-#include "core/st_log.h"
+#include "core/st_waits.h"
 #include "core/st_worker.h"
 
 #include <stdio.h>
@@ -81,60 +81,57 @@ static int st_channel_waits_find(ucp_st_channel_h channel, uint64_t *number_p,
     return 1;
 }
 
-/* Has waited for so long: note it, or warn of it */
-static void st_channel_waits_tell(ucp_st_channel_h channel, double time,
-                                  const char *text)
-{
-    ucp_st_channel_ctx_h ctx = channel->ctx;
-    char who[64];
-
-    snprintf(who, sizeof(who), "channel %lu, end %u", channel->id,
-             channel->end);
-    if (ctx->st_worker != NULL) {
-        if (channel->note == NULL) {
-            (void)ucp_st_note_begin(who, text, time, &channel->note);
-        }
-    } else if (!channel->look.is_told && (ctx->warn_time > 0) &&
-               (time >= ctx->warn_time)) {
-        channel->look.is_told = 1;
-        ucs_warn("%s has waited for %.*f s: %s", who, (time < 10) ? 1 : 0, time,
-                 text);
-    }
-}
-
-static void st_channel_waits_look(ucp_st_channel_h channel, double now)
+/* A context with an st worker has its waits noted there; another one warns */
+static void st_channel_waits_look(ucp_st_channel_h channel,
+                                  ucp_st_waits_t *waits)
 {
     ucp_st_look_t *look = &channel->look;
     uint64_t number;
-    char text[192];
+    char text[192], who[64];
 
     if (!st_channel_waits_find(channel, &number, text, sizeof(text))) {
         st_channel_waits_end(channel);
-    } else if ((look->since == 0) || (look->number != number)) {
+        return;
+    }
+    if (look->number != number) {
         st_channel_waits_end(channel);
-        *look = (ucp_st_look_t){.since = now, .number = number};
-    } else {
-        st_channel_waits_tell(channel, now - look->since, text);
+    }
+    if (!ucp_st_waits_see(waits, look, number)) {
+        return;
+    }
+    snprintf(who, sizeof(who), "channel %lu, end %u", channel->id,
+             channel->end);
+    if (channel->ctx->st_worker == NULL) {
+        ucp_st_waits_begin(waits, who, look);
+        ucp_st_waits_add(waits, "%s", text);
+    } else if ((channel->note == NULL) && (look->since < waits->now)) {
+        (void)ucp_st_note_begin(who, text, waits->now - look->since,
+                                &channel->note);
     }
 }
 
 void st_channel_waits_progress(ucp_st_channel_ctx_h ctx)
 {
+    int is_noted = (ctx->st_worker != NULL);
     ucp_st_channel_h channel;
-    double now;
+    ucp_st_waits_t waits;
+    char text[UCP_ST_WAITS_WARN_SIZE];
     unsigned i;
 
     if ((++ctx->idle % ST_CHANNEL_WAITS_ROUNDS) != 0) {
         return;
     }
-    now = ucp_st_worker_now();
-    if ((now - ctx->look_time) < ST_CHANNEL_WAITS_TIME) {
+    ucp_st_waits_init(&waits, text, sizeof(text),
+                      is_noted ? 0 : ctx->warn_time);
+    if (((waits.now - ctx->look_time) < ST_CHANNEL_WAITS_TIME) ||
+        (!is_noted && (ctx->warn_time == 0))) {
         return;
     }
-    ctx->look_time = now;
+    ctx->look_time = waits.now;
     for (i = 0; i < ST_CHANNEL_BUCKETS; ++i) {
         ucs_list_for_each(channel, &ctx->channels[i], link) {
-            st_channel_waits_look(channel, now);
+            st_channel_waits_look(channel, &waits);
         }
     }
+    ucp_st_waits_warn(&waits);
 }
