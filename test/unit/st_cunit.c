@@ -240,6 +240,13 @@ void st_env_restore(const char *name, char *before)
     free(before);
 }
 
+int st_env_has_provider(const char *provider)
+{
+    const char *value = getenv("UCX_CXI_TRIG_PROVIDER");
+
+    return (value != NULL) && !strcmp(value, provider);
+}
+
 int st_cunit_main(const char *suite, int argc, char **argv)
 {
     st_cunit_run_t run = {

@@ -114,6 +114,9 @@ int st_cunit_alone(const char *suite, void (*func)(void), int argc,
 void st_cunit_skip(const char *reason);
 
 
+/** Whether the environment names this provider (UCX_CXI_TRIG_PROVIDER). */
+int st_env_has_provider(const char *provider);
+
 /** Set a variable of the environment, or remove it if `value` is NULL; its
  *  value before, for st_env_restore(). */
 char *st_env_set(const char *name, const char *value);

@@ -272,6 +272,11 @@ ST_CASE(beside_context)
 {
     ucp_side_t from, to;
 
+    if (st_env_has_provider("cxi")) {
+        st_cunit_skip("the provider keeps what the emulated Cassini has not in "
+                      "a child");
+        return;
+    }
     CU_ASSERT_FATAL(ucp_side_open(&from, "cxi_trig", 0, 0) == UCS_OK);
     CU_ASSERT_FATAL(ucp_side_open(&to, "cxi_trig", 0, 0) == UCS_OK);
     CU_ASSERT_EQUAL(child_send(&from, &to), 0);

@@ -188,6 +188,10 @@ ST_CASE(yield)
         st_cunit_skip("a sanitizer stands in the way");
         return;
     }
+    if (st_env_has_provider("cxi")) {
+        st_cunit_skip("the emulated Cassini yields in the caller's thread");
+        return;
+    }
     if (!st_pair_init(&pair)) {
         return;
     }

@@ -617,13 +617,27 @@ static struct rlimit set_limit(__rlimit_resource_t resource, rlim_t value)
     return before;
 }
 
+/* Non-zero with a reason if the card that UCX asks for makes longer files */
+static int has_long_files(void)
+{
+    if (!st_env_has_provider("cxi")) {
+        return 0;
+    }
+    st_cunit_skip("the emulated Cassini makes longer files");
+    return 1;
+}
+
 /* Files may be shorter than a segment: it is as long as they may be */
 ST_CASE(file_limit)
 {
-    struct rlimit before = set_limit(RLIMIT_FSIZE, FILE_MAX);
-    void *block          = NULL;
+    void *block = NULL;
+    struct rlimit before;
     near_t near;
 
+    if (has_long_files()) {
+        return;
+    }
+    before = set_limit(RLIMIT_FSIZE, FILE_MAX);
     if (near_init(&near, NULL, MANY)) {
         near_use(&near, 1);
         near_cleanup(&near);
@@ -642,12 +656,16 @@ ST_CASE(file_limit_short)
                                      "direct,host", "UCX_CXI_TRIG_PROVIDER",
                                      "cxi", NULL};
     ucp_st_worker_params_t params = {.field_mask = 0};
-    struct rlimit before          = set_limit(RLIMIT_FSIZE, 32ul << 10);
     void *block                   = NULL;
     char *values[NEAR_MAX_ENV];
     ucp_st_lanes_attr_t attr;
+    struct rlimit before;
     unsigned i;
 
+    if (has_long_files()) {
+        return;
+    }
+    before = set_limit(RLIMIT_FSIZE, 32ul << 10);
     near_env_set(env, values);
     CU_ASSERT_EQUAL(ucp_st_lanes_query(&params, &attr), UCS_OK);
     near_env_restore(env, values);

@@ -341,9 +341,7 @@ static void show_pages(ucp_st_worker_h worker)
  * a store traps as any processor's does */
 static int has_pages(void)
 {
-    const char *provider = getenv("UCX_CXI_TRIG_PROVIDER");
-
-    return (provider != NULL) && !strcmp(provider, "cxi");
+    return st_env_has_provider("cxi");
 }
 
 /* The worker's queues decide on the lane: streams of a device move nothing on
