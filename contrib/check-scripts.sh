@@ -51,7 +51,7 @@ expect "own-card.sh --help" 0 '^usage: contrib/' \
 expect "own-card.sh without a card" 2 'usage' "$top/contrib/own-card.sh" \
     --libfabric "$temp" --card "$temp" true
 
-for words in '' '--libfabric' '--libfabric / --jobs 0' \
+for words in '--libfabric' '--libfabric / --jobs 0' \
              '--libfabric / --hosts a,b' '--libfabric / --launch srun' \
              '--libfabric / --hardware --hosts a,b --launch srun'; do
     # shellcheck disable=SC2086 # options and their values
@@ -59,6 +59,10 @@ for words in '' '--libfabric' '--libfabric / --jobs 0' \
 done
 expect "run-on-cxi.sh, no libfabric" 1 'there is no libfabric in /nonexistent' \
     "$top/contrib/run-on-cxi.sh" --libfabric /nonexistent
+expect "run-on-cxi.sh, CXI_LIBFABRIC" 77 'in /nonexistent: .*CXI_LIBFABRIC names' \
+    env CXI_LIBFABRIC=/nonexistent "$top/contrib/run-on-cxi.sh"
+expect "run.py, a test of run-on-cxi.sh" 2 'cxi.few: contrib/run-on-cxi.sh runs it' \
+    env -u ST_CXI_LAUNCH "$top/test/run.py" program-cxi-few/cxi.few
 # Stand-ins for a libfabric of an old version, one without cxi, and one with it
 fabric=$temp/fabric
 mkdir -p "$fabric/lib64/pkgconfig"

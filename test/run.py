@@ -22,11 +22,13 @@ import time
 import xml.etree.ElementTree as xml
 
 TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-TIERS = ("default", "full", "night", "cxi", "gpu", "gpu-quick")
+TIERS = ("default", "full", "night", "cxi", "hardware", "gpu", "gpu-quick")
+COMMON_TIERS = TIERS[:3] # Of the others a script finds the card or the GPU
 LIMIT = 1800        # Seconds until a test is ended: it hangs
 CASE_LIMIT = 600    # ... and a case of a suite or a program, which name themselves
 TAIL = 30           # Lines of the output of what failed
-AGAIN = "contrib/run-tests.sh --no-deps"  # Runs a test that is named behind it
+# Runs a test that is named behind it
+AGAIN = os.environ.get("ST_AGAIN", "contrib/run-tests.sh --no-deps")
 
 # How each build is configured, beside the one that quickstart.sh makes
 BUILDS = {
@@ -131,12 +133,15 @@ class Program:
         for name, value in (("srcdir", TOP), ("builddir", group.dir),
                             ("device", group.environment["ST_DEVICE"]),
                             ("json", f"{group.logs}/{group.name}_{self.name}.json"),
-                            ("stream", stream), ("percent", group.percent),
+                            ("stream", stream),
                             ("memory", "host" if stream == "host" else "device")):
             words = words.replace("$" + name, value)
+        words = re.sub(r"\b(\d+)%", lambda number: str(
+            -(-int(number[1]) * group.percent // 100)), words)
         launch = [TOP + "/contrib/ucx-st-run", "-q"]
         if self.ranks:
-            launch += ["mpirun", "-n", str(self.ranks)]
+            launch += shlex.split(os.environ.get("ST_MPIRUN", "mpirun"))
+            launch += ["-n", str(self.ranks)]
         if ".sh" in words.split()[0]:
             launch = ["bash"]
         return (["env", "-C", group.dir, "timeout", "-k", "10",
@@ -199,7 +204,7 @@ class Group:
         self.limit = options.limit or int(section.get("limit", LIMIT))
         self.case_limit = options.limit or int(section.get("limit", CASE_LIMIT))
         self.cases = section.get("cases", "").split()
-        self.percent = "100"
+        self.percent = options.percent
         self.dir = (options.build if self.build == "plain" else
                     f"{TOP}/build-{self.build}")
         self.prefix = []
@@ -235,14 +240,9 @@ class Group:
             environment.update(UCX_NET_DEVICES="lo", ST_DEVICE="lo")
             self.prefix = [TOP + "/contrib/own-network.sh"]
         elif card == "cxi":
-            # contrib/run-on-cxi.sh sets these; without an emulated card it is
-            # the one of this node
-            environment.update(
-                ST_DEVICE=os.environ.get("ST_CXI_DEVICE", "cxi0"))
-            if os.environ.get("ST_CXI_CARD"):
-                self.prefix = [TOP + "/contrib/own-card.sh", "--libfabric",
-                               os.environ["ST_CXI_LIBDIR"], "--card",
-                               os.environ["ST_CXI_CARD"]]
+            # contrib/run-on-cxi.sh says what starts a program where a card is
+            environment.update(ST_DEVICE="cxi0")
+            self.prefix = shlex.split(os.environ.get("ST_CXI_LAUNCH", ""))
         else:
             raise Error(f"plan.ini, {self.name}: there is no card {card}")
 
@@ -403,15 +403,16 @@ class Plan:
             0].environment).environment)
 
     def rows(self):
-        """Those of a tier or, by patterns, of all; by its whole name, any.
-        Before them come the builds that they need."""
+        """Those of a tier or, by patterns, of all common tiers; by its whole name,
+        any. Before them come the builds that they need."""
         options = self.options
+        near = COMMON_TIERS if options.tier in COMMON_TIERS else [options.tier]
         rows = []
         unused = set(options.patterns)
         for group in self.groups:
             tests = self.tests[group.name]
             tiers = {tier: group.select(tests, tier) for tier in TIERS}
-            some = set().union(*(tiers[tier] for tier in TIERS if "gpu" not in tier))
+            some = set().union(*(tiers[tier] for tier in near))
             for test in tests:
                 name = f"{group.name}/{test.name}"
                 hits = [pattern for pattern in options.patterns
@@ -426,6 +427,8 @@ class Plan:
         return self.builds.rows() + rows
 
     def row(self, name, group, test):
+        if group.section["card"] == "cxi" and "ST_CXI_LAUNCH" not in os.environ:
+            raise Error(f"{name}: contrib/run-on-cxi.sh runs it")
         needs = []
         if test.targets and not self.options.no_build:
             needs = self.builds.need(group.build, test.targets)
@@ -640,6 +643,7 @@ def parse(arguments):
     parser.add_argument("--build", metavar="DIR",
                         default=os.environ.get("ST_BUILD", TOP + "/build"))
     parser.add_argument("--logs", metavar="DIR")
+    parser.add_argument("--percent", type=positive, default=100)
     parser.add_argument("--jobs", type=positive, default=2 * os.cpu_count())
     # Ends each test after so many seconds; starts none after so many
     parser.add_argument("--limit", type=positive, metavar="SECONDS")

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What a card of the provider cxi lacks: the transport says it, with what to set,
 # and programs end with an error or go another way.
-# usage: cxi_bad.sh --list | NAME
-# NAME may be one of --list. Runs on an emulated card of its own, as
-# contrib/own-card.sh gives one; ST_BUILDDIR in the environment is the build folder.
+# usage: cxi_bad.sh service | launcher | counters | entries | file | down_trig |
+#                   down_host | down_mpi | monitor
+# Runs on an emulated card of its own, as contrib/own-card.sh gives one; ST_BUILDDIR
+# in the environment is the build folder.
 set -uo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 run=$top/contrib/ucx-st-run
+# The NIC draws nothing
+export CASSINI_SEED=0
 # Seconds that a program has: none needs them on a machine that does little else
 limit=120
 tries=0
@@ -88,30 +91,19 @@ launcher that makes one, and sets SLINGSHOT_SVC_IDS, _VNIS and _DEVICES, or
 have one made \("cxi_service"\)'
 service=${service//$'\n'/ }
 
-test_service_none()
+test_service()
 {
-    no_device "$service" CASSINI_SERVICE=none
-}
-
-test_service_denied()
-{
-    no_device "$service" CASSINI_SERVICE=denied
-}
-
-test_service_off()
-{
-    no_device "$service" CASSINI_SERVICE=off
+    local which
+    for which in none denied off; do
+        no_device "$service" CASSINI_SERVICE=$which
+    done
 }
 
 # What a launcher says is not what the card has
-test_vni()
+test_launcher()
 {
     no_device 'service 1 may .* be none for VNI 77, .*SLINGSHOT_\*' \
         SLINGSHOT_VNIS=77 SLINGSHOT_SVC_IDS=1 SLINGSHOT_DEVICES=cxi0
-}
-
-test_service_unknown()
-{
     no_device 'service 7 may be closed to this user, .*SLINGSHOT_\*' \
         SLINGSHOT_VNIS=10 SLINGSHOT_SVC_IDS=7 SLINGSHOT_DEVICES=cxi0
 }
@@ -121,14 +113,10 @@ counters='service 1 has no counter left for this process
 counters=${counters//$'\n'/ }
 counters=${counters//[()]/.}
 
-test_counters_none()
+# None; two, which are enough for two interfaces: of UCX's messages, and no more
+test_counters()
 {
     no_device "$counters" CASSINI_CTS=0
-}
-
-# Two are enough for two interfaces: of UCX's messages, and no more
-test_counters_few()
-{
     try_info -dl CASSINI_CTS=2
     [ $rc -eq 0 ] || fail "ucx_st_info ends with $rc, not 0"
     has '^#   Device: cxi0$' "ERROR .*$counters" \
@@ -167,8 +155,7 @@ that device cxi0 has for the job, and needs 16 .more entries: srun \
     ! grep -q '^got:' <<<"$out" || fail "a message arrived"
 }
 
-# A card in /sys, as the driver lists it, and what is in /dev.
-# Usage: list_card missing|closed|open
+# A card in /sys, as the driver lists it, and a /dev that can be changed
 list_card()
 {
     local dir name
@@ -190,10 +177,6 @@ list_card()
             mount --bind "$name" "$dir/$name"
         fi
     done
-    case $1 in
-    closed) install -m 000 /dev/null "$dir/dev/cxi0" ;;
-    open) install -m 600 /dev/null "$dir/dev/cxi0" ;;
-    esac
     mount --rbind "$dir/dev" /dev
     export CASSINI_FILE=/dev/cxi0
     # Root opens what others may not
@@ -203,21 +186,14 @@ list_card()
     run=$dir/run
 }
 
-test_file_closed()
+# The card's file is missing, then closed, then the link is down
+test_file()
 {
-    list_card closed
-    no_device 'this user may not open /dev/cxi0'
-}
-
-test_file_missing()
-{
-    list_card missing
+    list_card
     no_device '/dev/cxi0 is not there \(a container must be given it\)'
-}
-
-test_link()
-{
-    list_card open
+    install -m 000 /dev/null /dev/cxi0
+    no_device 'this user may not open /dev/cxi0'
+    chmod 600 /dev/cxi0
     echo down >/sys/class/net/hsn0/operstate
     no_device "libfabric sees none: its links must be up, and libfabric's \
 provider 'cxi' be there, see \"fi_info -p cxi\""
@@ -234,7 +210,8 @@ link_fails()
 {
     local after told=0
     for after in 1 5 20 60 300 1000 2000; do
-        try CASSINI_DOWN=$after UCX_ST_LANES="$1" "$run" \
+        # Ranks that fail leave everything open
+        try CASSINI_LEAKS= CASSINI_DOWN=$after UCX_ST_LANES="$1" "$run" \
             test/integration/st_progress --limit 60 p1
         [ $rc -eq 1 ] || fail "down after $after: ends with $rc, not 1"
         has '^FAIL st_progress.p1 .*("Endpoint timeout", expected|byte 0 is wr)'
@@ -260,7 +237,7 @@ test_down_mpi()
 {
     local after
     for after in 20 30; do
-        try_mpi CASSINI_DOWN=$after
+        try_mpi CASSINI_LEAKS= CASSINI_DOWN=$after
         [ $rc -ne 0 ] || fail "down after $after: a program of MPI works"
         has 'ERROR endpoint .* of cxi_trig has failed: Endpoint timeout'
     done
@@ -282,9 +259,7 @@ test_monitor()
     has '^# +memory monitor: disabled$' "^# +UCX's memory cache: can work"
 }
 
-if [ "${1:-}" = --list ]; then
-    compgen -A function | sed -n 's/^test_//p'
-elif [ "$(type -t "test_${1:-}")" = function ]; then
+if [ "$(type -t "test_${1:-}")" = function ]; then
     "test_$1"
 else
     fail "there is no test \"${1:-}\""
