@@ -36,6 +36,20 @@ for script in quickstart.sh run-tests.sh run-ucx-gtest.sh \
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
 
+# The tests' runner, by the checks of the plan
+tests=$top/test/run.py
+expect "run.py --help" 0 'usage: run.py' "$tests" --help
+expect "run.py, no such test" 2 'no test has such a name: unit/test_nonsense' \
+    "$tests" unit/test_nonsense
+expect "run.py, no such group" 2 'there is no group nonsense' \
+    "$tests" --in nonsense true
+# shellcheck disable=SC2016 # for the shell that is run
+expect "run.py --in" 0 '^host tcp,self$' "$tests" --in unit-host \
+    bash -c 'echo "$UCX_ST_LANES $UCX_TLS"'
+for words in default full night gpu; do
+    expect "run.py --tier $words" 0 '/' "$tests" --tier $words --list
+done
+
 expect "quickstart.sh --prefix" 2 'usage' "$top/contrib/quickstart.sh" \
     --no-deps --prefix
 

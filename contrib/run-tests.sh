@@ -34,7 +34,8 @@ STEOF
 
 deps=yes
 tier=default
-words=()
+options=()
+patterns=()
 while [ $# -gt 0 ]; do
     case $1 in
     --no-deps) deps=no ;;
@@ -44,15 +45,15 @@ while [ $# -gt 0 ]; do
         tier=$2
         shift
         ;;
-    --list|--times) deps=no; words+=("$1") ;;
+    --list|--times) deps=no; options+=("$1") ;;
     --jobs)
         [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { usage >&2; exit 2; }
-        words+=(--jobs "$2")
+        options+=(--jobs "$2")
         shift
         ;;
     -h|--help) usage; exit 0 ;;
     -*) usage >&2; exit 2 ;;
-    *) words+=("$1") ;;
+    *) patterns+=("$1") ;;
     esac
     shift
 done
@@ -66,4 +67,5 @@ if [ $deps = yes ]; then
         st_say "Tests do without ${ST_OPTIONAL_PACKAGES[*]} if need be"
     (st_ucx_source) || exit 1
 fi
-exec test/run.py --tier "$tier" --build "$ST_BUILD" "${words[@]}"
+exec test/run.py --tier "$tier" --build "$ST_BUILD" "${options[@]}" \
+    "${patterns[@]}"

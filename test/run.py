@@ -634,23 +634,33 @@ def positive(text):
 
 def parse(arguments):
     parser = argparse.ArgumentParser(
-        prog="run.py", description="Runs tests of test/plan.ini.")
-    parser.add_argument("--tier", choices=TIERS, default="default")
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("--times", action="store_true")
-    parser.add_argument("--no-build", action="store_true")
-    parser.add_argument("--in", dest="group", metavar="GROUP")
-    parser.add_argument("--build", metavar="DIR",
-                        default=os.environ.get("ST_BUILD", TOP + "/build"))
-    parser.add_argument("--logs", metavar="DIR")
-    parser.add_argument("--percent", type=positive, default=100)
-    parser.add_argument("--jobs", type=positive, default=2 * os.cpu_count())
-    # Ends each test after so many seconds; starts none after so many
-    parser.add_argument("--limit", type=positive, metavar="SECONDS")
-    parser.add_argument("--for", dest="time", type=positive, metavar="SECONDS")
-    # Where runtimes of GPUs are, instead of the stand-ins; empty: on this machine
-    parser.add_argument("--runtimes", metavar="DIR")
-    parser.add_argument("patterns", nargs=argparse.REMAINDER, metavar="PATTERN")
+        prog="run.py", allow_abbrev=False,
+        description="Runs tests of test/plan.ini; docs/testing.md tells more.")
+
+    def add(name, text, **more):
+        parser.add_argument(name, help=text, **more)
+
+    add("--tier", "which tests, where none is named", choices=TIERS,
+        default="default")
+    add("--list", "print the names, run nothing", action="store_true")
+    add("--times", "print how long each took, run nothing", action="store_true")
+    add("--no-build", "build nothing", action="store_true")
+    add("--in", "run a command in the environment of a group", dest="group",
+        metavar="GROUP")
+    add("--build", "the build folder, else build", metavar="DIR",
+        default=os.environ.get("ST_BUILD", TOP + "/build"))
+    add("--logs", "a folder for the output", metavar="DIR")
+    add("--percent", "a part of what is repeated", type=positive, default=100)
+    add("--jobs", "so many processes at a time", type=positive,
+        default=2 * os.cpu_count())
+    add("--limit", "end each test after so long", type=positive,
+        metavar="SECONDS")
+    add("--for", "start none after so long", dest="time", type=positive,
+        metavar="SECONDS")
+    add("--runtimes", "where runtimes of GPUs are, instead of the stand-ins; "
+        "empty: where the loader finds them", metavar="DIR")
+    add("patterns", "names of tests, or the command", nargs=argparse.REMAINDER,
+        metavar="PATTERN")
     options = parser.parse_args(arguments)
     options.build = os.path.abspath(options.build)
     options.logs = os.path.abspath(options.logs or options.build + "/test-logs")
