@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs a build into a folder of DESTDIR, and moves that to its prefix, which
 # must not exist; in both places it builds programs with what is there, as users
-# do: by pkg-config and by CMake. Nothing may run from the build folder meanwhile,
-# as libtool links the libraries again.
+# do: by pkg-config and by CMake. In the prefix it runs them, and looks for
+# documents, examples, benchmarks and manual pages. Nothing may run from the build
+# folder meanwhile, as libtool links the libraries again.
 # usage: contrib/check-install.sh BUILD-FOLDER [VARIABLE=VALUE...] (of make)
 set -uo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
 build=$(cd "${1:?no build folder}" && pwd) || exit 1
 shift
 temp=$(mktemp -d)
@@ -37,8 +40,7 @@ expect()
     fi
 }
 
-# Installs; libtool warns of each library that it links anew.
-# Usage: install_to DESTDIR [VARIABLE=VALUE...]
+# Installs, without a warning.  Usage: install_to DESTDIR [VARIABLE=VALUE...]
 install_to()
 {
     local out
@@ -48,7 +50,7 @@ install_to()
         exit 1
     fi
     count=$((count + 1))
-    if grep warning: <<<"$out" | grep -v '^libtool: warning: '; then
+    if grep -iE 'warning: |remember to run|has not been installed' <<<"$out"; then
         echo "make install warns"
         status=1
     fi
@@ -77,11 +79,12 @@ finds_libraries()
     grep -F "$libdir/lib" <<<"$out"
 }
 
-# Builds with pkg-config.  Usage: by_pkg_config WHAT
+# Builds with pkg-config, into the folder programs.  Usage: by_pkg_config WHAT
 by_pkg_config()
 {
     local what=$1 dir
     dir=$(mktemp -d "$temp/XXXXXX")
+    programs=$dir
     expect "$what, ucx-st" '' compile ucx-st "$dir/lanes" cc "$temp/lanes.c"
     expect "$what, ucx-st" 'libucp_st' finds_libraries "$dir/lanes"
     [ -e "$libdir/libmpix_queue.so" ] || return 0
@@ -121,6 +124,69 @@ STEOF
             "$dir/b/hello"
 }
 
+# Runs what was built.
+run_programs()
+{
+    local run=(timeout 120 "$prefix/bin/ucx-st-run" -q) mpirun
+    mpirun=$(value MPIRUN)
+    expect "lanes runs" '' "${run[@]}" "$programs/lanes"
+    [ ! -e "$programs/hello" ] ||
+        expect "hello runs" 'hello from rank 1' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/hello"
+    [ ! -e "$programs/ring" ] ||
+        expect "ring runs" 'used once: 201 of 201' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/ring"
+}
+
+# Usage: has_files WHAT FOLDER FILE...
+has_files()
+{
+    local what=$1 dir=$2 file
+    shift 2
+    count=$((count + 1))
+    [ $# -gt 0 ] || { echo "$what: there are none"; status=1; }
+    for file in "$@"; do
+        [ -s "$dir/$file" ] || { echo "$what: no $dir/$file"; status=1; }
+    done
+}
+
+# What is there beside libraries and headers.
+has_the_rest()
+{
+    local programs program pages
+    cd "$top" || return
+    has_files documents "$prefix/share/doc/ucx-st" README.md NEWS LICENSE \
+        docs/*.md docs/images/*.png
+    has_files examples "$prefix/share/doc/ucx-st" examples/*.{c,f90,py} \
+        examples/*/*
+    has_files programs "$prefix/bin" ucx-st-run ucx_st_info ucx_st_perftest \
+        st-trace-merge st-trace-plot
+    mapfile -t programs < <(find "$build/bench" -maxdepth 1 -type f \
+                                -perm -u+x -name 'st_*' -printf '%f\n')
+    has_files benchmarks "$prefix/libexec/ucx-st" "${programs[@]}"
+    for program in "${programs[@]}"; do
+        expect "$program" '' finds_libraries "$prefix/libexec/ucx-st/$program"
+    done
+    [ -n "$(value SCDOC)" ] || { echo "(scdoc is not installed)"; return; }
+    mapfile -t pages < <(find docs/man -name '*.scd' -printf '%f\n' |
+                             sed -n 's|^\(.*\.\(.\)\)\.scd$|man\2/\1|p')
+    [ -z "$(value HAVE_CXIEMU_TRUE)" ] ||
+        mapfile -t pages < <(printf '%s\n' "${pages[@]}" | grep -v cxiemu)
+    has_files pages "$prefix/share/man" "${pages[@]}" man3/MPIX_Queue_init.3 \
+        man3/ucp_st_worker_create.3
+}
+
+# Nothing that was installed names the build folder, but for what debuggers read.
+# shellcheck disable=SC2317 # called by expect
+forgets_build()
+{
+    local file
+    ! grep -rIF "$build" "$prefix" || return 1
+    while IFS= read -r file; do
+        ! readelf -d "$file" 2>/dev/null | grep -F "$build" || return 1
+    done < <(find "$prefix/bin" "$prefix/lib" "$prefix/libexec" -type f)
+}
+
 cat >"$temp/lanes.c" <<'STEOF'
 #include <ucp_st.h>
 int main(void)
@@ -149,7 +215,13 @@ libdir=$prefix/lib
 loader_path=
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 by_pkg_config "prefix"
+# Without what tests set: as on a user's machine
+unset UCX_TLS UCX_CXI_TRIG_PROVIDER
+st_loopback
+run_programs
 by_cmake "prefix" "$prefix"
+has_the_rest
+expect "the build folder" '' forgets_build
 # Threads may run on in them when nobody uses them any more
 while IFS= read -r file; do
     expect "$file stays loaded" NODELETE readelf -d "$file"
