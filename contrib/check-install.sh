@@ -114,6 +114,12 @@ if(TARGET UcxSt::mpix_queue)
     add_executable(hello $top/examples/st_hello.c)
     target_link_libraries(hello UcxSt::mpix_queue MPI::MPI_C)
 endif()
+if(TARGET UcxSt::mpix_queue_f08)
+    enable_language(Fortran)
+    find_package(MPI REQUIRED COMPONENTS Fortran)
+    add_executable(ring $top/examples/st_ring.f90)
+    target_link_libraries(ring UcxSt::mpix_queue_f08 MPI::MPI_Fortran)
+endif()
 STEOF
     expect "$what, cmake" '' cmake -S "$dir" -B "$dir/b" \
         -DCMAKE_PREFIX_PATH="$prefix"
@@ -122,6 +128,9 @@ STEOF
     [ ! -e "$libdir/libmpix_queue.so" ] ||
         expect "$what, cmake, mpix_queue" 'libmpix_queue' finds_libraries \
             "$dir/b/hello"
+    [ ! -e "$libdir/libmpix_queue_f08.so" ] ||
+        expect "$what, cmake, mpix_queue_f08" 'libmpix_queue' finds_libraries \
+            "$dir/b/ring"
 }
 
 # Runs what was built.
