@@ -19,12 +19,6 @@ status=0
 count=0
 unset LD_LIBRARY_PATH
 
-# A value of the configuration.  Usage: value NAME
-value()
-{
-    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
-}
-
 # Runs a command, which must succeed and say what matches.
 # Usage: expect WHAT REGEX COMMAND...
 expect()
@@ -68,14 +62,24 @@ compile()
     "$@" $flags -o "$output"
 }
 
-# The program finds all its libraries, without LD_LIBRARY_PATH if it is empty.
+# The program finds all its libraries, without LD_LIBRARY_PATH if it is empty;
+# prints them.  Usage: finds_all PROGRAM
+# shellcheck disable=SC2317 # called by expect
+finds_all()
+{
+    local out
+    out=$(env LD_LIBRARY_PATH="$loader_path" ldd "$1") || return 1
+    ! grep 'not found' <<<"$out" || return 1
+    echo "$out"
+}
+
+# The same; prints those of ours, and there are some.
 # Usage: finds_libraries PROGRAM
 # shellcheck disable=SC2317 # called by expect
 finds_libraries()
 {
     local out
-    out=$(env LD_LIBRARY_PATH="$loader_path" ldd "$1") || return 1
-    ! grep 'not found' <<<"$out" || return 1
+    out=$(finds_all "$1") || { echo "$out"; return 1; }
     grep -F "$libdir/lib" <<<"$out"
 }
 
@@ -137,7 +141,7 @@ STEOF
 run_programs()
 {
     local run=(timeout 120 "$prefix/bin/ucx-st-run" -q) mpirun
-    mpirun=$(value MPIRUN)
+    mpirun=$(st_value "$build" MPIRUN)
     expect "lanes runs" '' "${run[@]}" "$programs/lanes"
     [ ! -e "$programs/hello" ] ||
         expect "hello runs" 'hello from rank 1' "${run[@]}" "$mpirun" -n 2 \
@@ -174,12 +178,12 @@ has_the_rest()
                                 -perm -u+x -name 'st_*' -printf '%f\n')
     has_files benchmarks "$prefix/libexec/ucx-st" "${programs[@]}"
     for program in "${programs[@]}"; do
-        expect "$program" '' finds_libraries "$prefix/libexec/ucx-st/$program"
+        expect "$program" '' finds_all "$prefix/libexec/ucx-st/$program"
     done
-    [ -n "$(value SCDOC)" ] || { echo "(scdoc is not installed)"; return; }
+    [ -n "$(st_value "$build" SCDOC)" ] || { echo "(scdoc is not installed)"; return; }
     mapfile -t pages < <(find docs/man -name '*.scd' -printf '%f\n' |
                              sed -n 's|^\(.*\.\(.\)\)\.scd$|man\2/\1|p')
-    [ -z "$(value HAVE_CXIEMU_TRUE)" ] ||
+    [ -z "$(st_value "$build" HAVE_CXIEMU_TRUE)" ] ||
         mapfile -t pages < <(printf '%s\n' "${pages[@]}" | grep -v cxiemu)
     has_files pages "$prefix/share/man" "${pages[@]}" man3/MPIX_Queue_init.3 \
         man3/ucp_st_worker_create.3
@@ -206,7 +210,7 @@ int main(void)
 }
 STEOF
 
-prefix=$(value prefix)
+prefix=$(st_value "$build" prefix)
 [ ! -e "$prefix" ] || { echo "$prefix exists"; exit 1; }
 root=$temp/dest
 install_to "$root" "$@"
