@@ -5,12 +5,12 @@
 # usage: contrib/check-configure.sh [BUILD-FOLDER]
 #   BUILD-FOLDER  a configured folder, whose settings are the good ones
 set -euo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-build=$(cd "${1:-$top/build}" && pwd)
-source=$(sed -n 's/^S\["UCX_SOURCE_DIR"\]="\(.*\)"$/\1/p' \
-             "$build/config.status")
-release=$(sed -n 's/^S\["ST_UCX_VERSION"\]="\(.*\)"$/\1/p' \
-              "$build/config.status")
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
+build=$(cd "${1:-$ST_BUILD}" && pwd)
+source=$(st_value "$build" UCX_SOURCE_DIR)
+release=$(st_value "$build" ST_UCX_VERSION)
 temp=$(mktemp -d)
 # shellcheck disable=SC2064 # the name of now is meant
 trap "rm -rf '$temp'" EXIT
@@ -31,6 +31,7 @@ pc_without()
     done
 }
 
+# What configure finds and says; it makes no files of it.
 # Usage: run_configure NAME [VARIABLE=VALUE...] [OPTION...]
 run_configure()
 {
@@ -38,7 +39,7 @@ run_configure()
     shift
     mkdir -p "$temp/$name"
     (cd "$temp/$name" && cp "$temp/cache" config.cache &&
-     "$top/configure" --cache-file=config.cache \
+     "$tree/configure" --no-create --cache-file=config.cache \
          --with-ucx-source="$source" "$@" >log 2>&1)
 }
 
@@ -110,52 +111,8 @@ other_ucx()
         >"$dir/src/configure.ac"
 }
 
-# The libraries and tools of a folder that was configured without the emulated
-# card, with link-time optimization and what distributions harden with: they
-# build and have none of the card, and ucx_st_info says that it was left out when
-# it is named. They can be installed and used.
-works_without_cxiemu()
-{
-    local dir=$temp/without-cxiemu out parts
-    parts='src/ucs_ext src/uct/cxi_trig src/ucp/st src/tools'
-    ! grep -q '^S\["HAVE_MPI_TRUE"\]=""' "$dir/config.status" ||
-        parts+=' contrib/openmpi/mpix_queue'
-    ! grep -q '^S\["HAVE_MPI_FORTRAN_TRUE"\]=""' "$dir/config.status" ||
-        parts+=' contrib/openmpi/fortran'
-    if ! make -C "$dir" -j"$(nproc)" SUBDIRS="$parts" >"$dir/make.log" 2>&1
-    then
-        echo "without-cxiemu: it does not build:"
-        tail -n 4 "$dir/make.log"
-        status=1
-        return
-    fi
-    out=$(nm "$dir/src/uct/cxi_trig/.libs/libuct_cxitrig.so")
-    if grep -q ' cxiemu_' <<<"$out"; then
-        echo "without-cxiemu: the library has the card all the same"
-        status=1
-    fi
-    out=$(UCX_CXI_TRIG_PROVIDER=cxiemu ST_BUILDDIR=$dir \
-              "$top/contrib/ucx-st-run" -q "$dir/src/tools/ucx_st_info" -d 2>&1) ||
-        true
-    if ! [[ $out =~ \'cxiemu\'.*was\ left\ out\ of\ this\ build ]]; then
-        echo "without-cxiemu: ucx_st_info does not say so:"
-        echo "$out"
-        status=1
-    fi
-    # Where it is not named that is no error, but a reason
-    out=$(env -u UCX_CXI_TRIG_PROVIDER -u UCX_LOG_LEVEL ST_BUILDDIR="$dir" \
-              "$top/contrib/ucx-st-run" -q "$dir/src/tools/ucx_st_info" -d 2>&1) ||
-        true
-    if [[ $out == *ERROR* ]] ||
-       { [ ! -e /sys/class/cxi ] && [[ $out != *"has no emulated one"* ]]; }
-    then
-        echo "without-cxiemu: ucx_st_info logs an error, or gives no reason:"
-        echo "$out"
-        status=1
-    fi
-    "$top/contrib/check-install.sh" "$dir" SUBDIRS="$parts" || status=1
-}
-
+# Where configure is called
+tree=$top
 # The compiler's checks are run once; what is looked for here is not cached
 : > "$temp/cache"
 run_configure plain
@@ -163,8 +120,10 @@ grep -vE 'ac_cv_env_|ac_cv_(path|prog)_(ac_ct_)?(MPI|PKG)' \
     "$temp/plain/config.cache" > "$temp/cache"
 
 # What was linked for another folder goes, and is linked again
+(cd "$temp/plain" && ./config.status libdir) >/dev/null 2>&1
 : > "$temp/plain/linked.la"
 accepts plain --prefix="$temp/elsewhere"
+(cd "$temp/plain" && ./config.status libdir) >/dev/null 2>&1
 if [ -e "$temp/plain/linked.la" ]; then
     echo "plain: configured for another prefix, it keeps its libraries"
     status=1
@@ -238,14 +197,15 @@ warns next-ucx "UCX 2\\.0\\.0 is newer than 1\\.$newest, " \
 accepts without-mpi PKG_CONFIG_LIBDIR="$temp/pc-mpi" MPICC=/nonexistent \
     --without-mpi
 accepts without-cunit PKG_CONFIG_LIBDIR="$temp/pc-cunit" --without-cunit
-hardening='-fstack-protector-strong -Wformat -Werror=format-security'
-accepts without-cxiemu --without-cxiemu --without-cunit \
-    --prefix="$temp/installed" CPPFLAGS=-D_FORTIFY_SOURCE=2 \
-    CFLAGS="-O1 -flto=auto $hardening" FCFLAGS=-O1 \
-    LDFLAGS='-Wl,-z,relro -Wl,-z,now' && works_without_cxiemu
+accepts without-cxiemu --without-cxiemu
 refuses blank-prefix 'takes no blank in the names of folders' \
     --prefix="$temp/a blank"
 refuses 'blank build' 'takes no blank in the names of folders'
+ln -s "$top" "$temp/a blank"
+tree="$temp/a blank"
+refuses blank-source 'takes no blank in the names of folders'
+tree=$top
+refuses disable-shared 'leave --disable-shared out' --disable-shared
 accepts gpu-prefixes --with-rocm=/opt/rocm --with-cuda=/usr/local/cuda
 
 echo "$count configurations"

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Installs a build into a folder of DESTDIR, and moves that to its prefix, which
 # must not exist; in both places it builds programs with what is there, as users
-# do: by pkg-config and by CMake. Nothing may run from the build folder meanwhile,
-# as libtool links the libraries again.
+# do: by pkg-config and by CMake. In the prefix it runs them, and looks for
+# documents, examples, benchmarks and manual pages. Nothing may run from the build
+# folder meanwhile, as libtool links the libraries again.
 # usage: contrib/check-install.sh BUILD-FOLDER [VARIABLE=VALUE...] (of make)
 set -uo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
 build=$(cd "${1:?no build folder}" && pwd) || exit 1
 shift
 temp=$(mktemp -d)
@@ -15,12 +18,6 @@ trap "rm -rf '$temp'" EXIT
 status=0
 count=0
 unset LD_LIBRARY_PATH
-
-# A value of the configuration.  Usage: value NAME
-value()
-{
-    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
-}
 
 # Runs a command, which must succeed and say what matches.
 # Usage: expect WHAT REGEX COMMAND...
@@ -37,8 +34,7 @@ expect()
     fi
 }
 
-# Installs; libtool warns of each library that it links anew.
-# Usage: install_to DESTDIR [VARIABLE=VALUE...]
+# Installs, without a warning.  Usage: install_to DESTDIR [VARIABLE=VALUE...]
 install_to()
 {
     local out
@@ -48,7 +44,7 @@ install_to()
         exit 1
     fi
     count=$((count + 1))
-    if grep warning: <<<"$out" | grep -v '^libtool: warning: '; then
+    if grep -iE 'warning: |remember to run|has not been installed' <<<"$out"; then
         echo "make install warns"
         status=1
     fi
@@ -66,22 +62,33 @@ compile()
     "$@" $flags -o "$output"
 }
 
-# The program finds all its libraries, without LD_LIBRARY_PATH if it is empty.
+# The program finds all its libraries, without LD_LIBRARY_PATH if it is empty;
+# prints them.  Usage: finds_all PROGRAM
+# shellcheck disable=SC2317 # called by expect
+finds_all()
+{
+    local out
+    out=$(env LD_LIBRARY_PATH="$loader_path" ldd "$1") || return 1
+    ! grep 'not found' <<<"$out" || return 1
+    echo "$out"
+}
+
+# The same; prints those of ours, and there are some.
 # Usage: finds_libraries PROGRAM
 # shellcheck disable=SC2317 # called by expect
 finds_libraries()
 {
     local out
-    out=$(env LD_LIBRARY_PATH="$loader_path" ldd "$1") || return 1
-    ! grep 'not found' <<<"$out" || return 1
+    out=$(finds_all "$1") || { echo "$out"; return 1; }
     grep -F "$libdir/lib" <<<"$out"
 }
 
-# Builds with pkg-config.  Usage: by_pkg_config WHAT
+# Builds with pkg-config, into the folder programs.  Usage: by_pkg_config WHAT
 by_pkg_config()
 {
     local what=$1 dir
     dir=$(mktemp -d "$temp/XXXXXX")
+    programs=$dir
     expect "$what, ucx-st" '' compile ucx-st "$dir/lanes" cc "$temp/lanes.c"
     expect "$what, ucx-st" 'libucp_st' finds_libraries "$dir/lanes"
     [ -e "$libdir/libmpix_queue.so" ] || return 0
@@ -111,6 +118,12 @@ if(TARGET UcxSt::mpix_queue)
     add_executable(hello $top/examples/st_hello.c)
     target_link_libraries(hello UcxSt::mpix_queue MPI::MPI_C)
 endif()
+if(TARGET UcxSt::mpix_queue_f08)
+    enable_language(Fortran)
+    find_package(MPI REQUIRED COMPONENTS Fortran)
+    add_executable(ring $top/examples/st_ring.f90)
+    target_link_libraries(ring UcxSt::mpix_queue_f08 MPI::MPI_Fortran)
+endif()
 STEOF
     expect "$what, cmake" '' cmake -S "$dir" -B "$dir/b" \
         -DCMAKE_PREFIX_PATH="$prefix"
@@ -119,6 +132,72 @@ STEOF
     [ ! -e "$libdir/libmpix_queue.so" ] ||
         expect "$what, cmake, mpix_queue" 'libmpix_queue' finds_libraries \
             "$dir/b/hello"
+    [ ! -e "$libdir/libmpix_queue_f08.so" ] ||
+        expect "$what, cmake, mpix_queue_f08" 'libmpix_queue' finds_libraries \
+            "$dir/b/ring"
+}
+
+# Runs what was built.
+run_programs()
+{
+    local run=(timeout 120 "$prefix/bin/ucx-st-run" -q) mpirun
+    mpirun=$(st_value "$build" MPIRUN)
+    expect "lanes runs" '' "${run[@]}" "$programs/lanes"
+    [ ! -e "$programs/hello" ] ||
+        expect "hello runs" 'hello from rank 1' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/hello"
+    [ ! -e "$programs/ring" ] ||
+        expect "ring runs" 'used once: 201 of 201' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/ring"
+}
+
+# Usage: has_files WHAT FOLDER FILE...
+has_files()
+{
+    local what=$1 dir=$2 file
+    shift 2
+    count=$((count + 1))
+    [ $# -gt 0 ] || { echo "$what: there are none"; status=1; }
+    for file in "$@"; do
+        [ -s "$dir/$file" ] || { echo "$what: no $dir/$file"; status=1; }
+    done
+}
+
+# What is there beside libraries and headers.
+has_the_rest()
+{
+    local programs program pages
+    cd "$top" || return
+    has_files documents "$prefix/share/doc/ucx-st" README.md NEWS LICENSE \
+        docs/*.md docs/images/*.png
+    has_files examples "$prefix/share/doc/ucx-st" examples/*.{c,f90,py} \
+        examples/*/*
+    has_files programs "$prefix/bin" ucx-st-run ucx_st_info ucx_st_perftest \
+        st-trace-merge st-trace-plot
+    mapfile -t programs < <(find "$build/bench" -maxdepth 1 -type f \
+                                -perm -u+x -name 'st_*' -printf '%f\n')
+    has_files benchmarks "$prefix/libexec/ucx-st" "${programs[@]}"
+    for program in "${programs[@]}"; do
+        expect "$program" '' finds_all "$prefix/libexec/ucx-st/$program"
+    done
+    [ -n "$(st_value "$build" SCDOC)" ] || { echo "(scdoc is not installed)"; return; }
+    mapfile -t pages < <(find docs/man -name '*.scd' -printf '%f\n' |
+                             sed -n 's|^\(.*\.\(.\)\)\.scd$|man\2/\1|p')
+    [ -z "$(st_value "$build" HAVE_CXIEMU_TRUE)" ] ||
+        mapfile -t pages < <(printf '%s\n' "${pages[@]}" | grep -v cxiemu)
+    has_files pages "$prefix/share/man" "${pages[@]}" man3/MPIX_Queue_init.3 \
+        man3/ucp_st_worker_create.3
+}
+
+# Nothing that was installed names the build folder, but for what debuggers read.
+# shellcheck disable=SC2317 # called by expect
+forgets_build()
+{
+    local file
+    ! grep -rIF "$build" "$prefix" || return 1
+    while IFS= read -r file; do
+        ! readelf -d "$file" 2>/dev/null | grep -F "$build" || return 1
+    done < <(find "$prefix/bin" "$prefix/lib" "$prefix/libexec" -type f)
 }
 
 cat >"$temp/lanes.c" <<'STEOF'
@@ -131,7 +210,7 @@ int main(void)
 }
 STEOF
 
-prefix=$(value prefix)
+prefix=$(st_value "$build" prefix)
 [ ! -e "$prefix" ] || { echo "$prefix exists"; exit 1; }
 root=$temp/dest
 install_to "$root" "$@"
@@ -149,7 +228,13 @@ libdir=$prefix/lib
 loader_path=
 export PKG_CONFIG_PATH=$libdir/pkgconfig
 by_pkg_config "prefix"
+# Without what tests set: as on a user's machine
+unset UCX_TLS UCX_CXI_TRIG_PROVIDER
+st_loopback
+run_programs
 by_cmake "prefix" "$prefix"
+has_the_rest
+expect "the build folder" '' forgets_build
 # Threads may run on in them when nobody uses them any more
 while IFS= read -r file; do
     expect "$file stays loaded" NODELETE readelf -d "$file"

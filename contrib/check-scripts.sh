@@ -31,7 +31,8 @@ expect()
 
 for script in quickstart.sh run-tests.sh run-ucx-gtest.sh \
               get-ucx-source.sh check-fresh.sh check-debian13.sh \
-              run-on-cxi.sh gpu-check.sh; do
+              run-on-cxi.sh gpu-check.sh check-builds.sh \
+              packaging/make-debian.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
@@ -52,6 +53,12 @@ done
 
 expect "quickstart.sh --prefix" 2 'usage' "$top/contrib/quickstart.sh" \
     --no-deps --prefix
+
+expect "check-builds.sh --list" 0 'lto' "$top/contrib/check-builds.sh" --list
+expect "check-builds.sh, no such build" 1 'no build "x"' \
+    "$top/contrib/check-builds.sh" x
+expect "check-builds.sh, no such folder" 1 'no configured folder: /nonexistent' \
+    "$top/contrib/check-builds.sh" --build /nonexistent lto
 
 expect "own-network.sh" 2 'usage' "$top/contrib/own-network.sh"
 expect "own-network.sh --help" 0 '^usage: contrib/' \

@@ -111,11 +111,26 @@ st_ucx_source()
         st_die "UCX's private headers could not be fetched"
 }
 
+# Copies what UCX's private headers are of a source of UCX.
+# Usage: st_ucx_headers TREE FOLDER
+st_ucx_headers()
+{
+    mkdir -p "$2"
+    (cd "$1" && find src -name '*.h' -o -name '*.inl') |
+        tar -C "$1" -cf - -T - configure.ac LICENSE | tar -C "$2" -xf -
+}
+
 # True when configure has to run again in folder $1.
 st_needs_configure()
 {
     [ ! -f "$1/Makefile" ] || [ ! -f "$1/config.status" ] ||
         [ "$ST_TOP/configure" -nt "$1/config.status" ]
+}
+
+# A value of a configured folder.  Usage: st_value DIR NAME
+st_value()
+{
+    sed -n "s/^S\\[\"$2\"\\]=\"\\(.*\\)\"\$/\\1/p" "$1/config.status"
 }
 
 # Makes configure, if need be.

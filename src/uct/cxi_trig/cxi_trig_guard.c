@@ -30,6 +30,11 @@ int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
     return 0;
 }
 
+int uct_cxi_trig_guard_is_registered(void)
+{
+    return uct_cxi_trig_registered;
+}
+
 void uct_cxi_trig_guard_fill(void *ops, size_t size)
 {
     ucs_status_t (**op)(void) = ops;

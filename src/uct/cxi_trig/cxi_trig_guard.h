@@ -17,6 +17,12 @@ int uct_cxi_trig_guard_accepts(unsigned built_major, unsigned built_minor,
                                unsigned major, unsigned minor);
 
 /**
+ * Whether the library's constructor has made the transport known to UCX. What
+ * calls this has the constructor in a program that is linked statically.
+ */
+int uct_cxi_trig_guard_is_registered(void);
+
+/**
  * Let what a table of operations does not name return UCS_ERR_UNSUPPORTED:
  * later versions of UCX have operations that earlier ones do not, and call them
  * without looking. @a size in bytes; the table consists of functions alone.

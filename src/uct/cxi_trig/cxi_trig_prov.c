@@ -10,6 +10,7 @@
 #include "cxi_trig_fork.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_emu.h"
+#include "cxi_trig_guard.h"
 #include "cxi_trig_node.h"
 #include "cxi_trig_probe.h"
 #include "cxi_trig_status.h"
@@ -705,6 +706,12 @@ void uct_cxi_trig_prov_warn(const uct_cxi_trig_prov_t *prov)
 
 void uct_trig_off_reason(char *text, size_t max)
 {
+    if (!uct_cxi_trig_guard_is_registered()) {
+        snprintf(text, max, "transport cxi_trig was built for another version "
+                 "of UCX");
+        return;
+    }
+
     pthread_mutex_lock(&uct_cxi_trig_prov_cache.mutex);
     snprintf(text, max, "%s", uct_cxi_trig_prov_cache.reason);
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);
