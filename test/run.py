@@ -526,6 +526,8 @@ class Runner:
                  other.status != 0][0]
         row.status = 77 if state.status == 77 else 1
         row.text = f"{state.name} did not pass"
+        print(f"{'skip ' if row.status == 77 else 'FAIL '} {row.name}: {row.text}",
+              flush=True)
         self.done.append(row)
 
     def leave_rest(self):
