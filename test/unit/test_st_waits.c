@@ -365,6 +365,49 @@ WAITS_CASE(queue_busy, "0.1s")
     st_free2(op[ST_A], op[ST_B]);
 }
 
+/* The host has enqueued more uses: each in which the peer is missing is told */
+WAITS_CASE(queue_ahead, "0.1s")
+{
+    uint64_t gate = 0;
+    ucp_st_op_h op[2];
+    char use[32];
+    int k;
+
+    match_long(a, b, op);
+    st_hold(b, &gate);
+    for (k = 0; k < 4; ++k) {
+        st_use(b, op[ST_B]);
+    }
+    stays(pair, ": a queue has waited for ", "", 0);
+    st_let_go(&gate);
+    for (k = 1; k <= 4; ++k) {
+        snprintf(use, sizeof(use), ", use %d, on lane", k);
+        until_both(RECV, use);
+        CU_ASSERT_EQUAL(lines(RECV, peers_word(op[ST_B])), (unsigned)k);
+        st_use(a, op[ST_A]);
+    }
+    st_pair_sync(pair);
+    st_free2(op[ST_A], op[ST_B]);
+}
+
+/* The same of a send */
+WAITS_CASE(queue_ahead_send, "0.1s")
+{
+    ucp_st_op_h op[2];
+
+    match_long(a, b, op);
+    st_use(a, op[ST_A]);
+    st_use(a, op[ST_A]);
+    st_use(a, op[ST_A]);
+    until_both(SEND, ", use 1, on lane");
+    st_use(b, op[ST_B]);
+    until_both(SEND, ", use 2, on lane");
+    st_use(b, op[ST_B]);
+    st_use(b, op[ST_B]);
+    st_pair_sync(pair);
+    st_free2(op[ST_A], op[ST_B]);
+}
+
 /* The host asks for an operation that no stream waits for */
 WAITS_CASE(host, "0.1s")
 {

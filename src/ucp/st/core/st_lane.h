@@ -141,9 +141,13 @@ typedef struct ucp_st_lane_op_ops {
     /** Uses whose waits pass; 0 once they were released. */
     uint64_t (*uses_done)(const ucp_st_op_t *op);
 
+    /** Uses that the stream has started, or UCP_ST_USES_UNKNOWN. */
+    uint64_t (*begun)(const ucp_st_op_t *op);
+
     /** Uses that the peer's half has started, as far as this side can see, or
-     *  UCP_ST_USES_UNKNOWN. Asked for a use that this side has started. */
-    uint64_t (*peer_uses)(const ucp_st_op_t *op);
+     *  UCP_ST_USES_UNKNOWN. `use` is the last one that the stream has started.
+     */
+    uint64_t (*peer_uses)(const ucp_st_op_t *op, uint64_t use);
 
     /** Starts have no effect any more from now on; may be called again.
      *  release_waits() follows before the lock is released. */

@@ -89,7 +89,7 @@ ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
 
 /* Uses that have completed. The NIC's own count is ahead of `completed`, which
  * follows when the completion is reaped. */
-static uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
+uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op)
 {
     uint64_t uses = (op->lane == NULL) ? 0 : op->lane->op.uses_done(op);
 

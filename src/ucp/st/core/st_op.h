@@ -136,6 +136,9 @@ ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
                                  ucp_st_op_check_t check, ucp_st_queue_h queue,
                                  size_t *marked_p);
 
+/** Uses whose waits pass, whether the stream has come to them or not. */
+uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op);
+
 /** Uses in which this side has nothing left to do. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 

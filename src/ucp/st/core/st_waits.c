@@ -206,27 +206,34 @@ static void ucp_st_waits_add_remotes(ucp_st_waits_t *waits,
     }
 }
 
-/* What the lane knows of the peer's half of the last use */
-static void ucp_st_waits_add_peer(ucp_st_waits_t *waits, const ucp_st_op_t *op)
+/* What the lane knows of the peer's half of a use */
+static void ucp_st_waits_add_peer(ucp_st_waits_t *waits, const ucp_st_op_t *op,
+                                  uint64_t use)
 {
-    uint64_t uses = op->lane->op.peer_uses(op);
+    uint64_t uses = op->lane->op.peer_uses(op, use);
 
     if (uses == UCP_ST_USES_UNKNOWN) {
         ucp_st_waits_add(waits, "; lane %s does not know whether the peer has "
                          "started it", op->lane->name);
     } else {
         ucp_st_waits_add(waits, "; the peer has %sstarted it",
-                         (uses < op->started) ? "not " : "");
+                         (uses < use) ? "not " : "");
     }
 }
 
-/* How an operation waits. A stream waits for it if what the stream has not run
- * of the queue begins with the operation's wait. `last_seq` and `waited` are of
- * the thread that calls for the queue: one of the two may be a moment older
- * than the other, which the next look sets right. */
-static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op)
+/* How an operation waits, and in which use: the first that is not complete. A
+ * stream waits for its last use if what the stream has not run of the queue
+ * begins with the operation's wait. `last_seq` and `waited` are of the thread
+ * that calls for the queue: one of the two may be a moment older than the
+ * other, which the next look sets right. Of a use with more behind it this side
+ * knows no place in the queue: once it is begun the stream is on the way to its
+ * wait. */
+static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op,
+                                             uint64_t *use_p)
 {
     uint64_t last_seq, waited, passed;
+
+    *use_p = ucp_st_op_uses_done(op) + 1;
 
     if (!ucp_st_peer_is_real(op->peer)) {
         return UCP_ST_WAITS_NOT;
@@ -235,8 +242,12 @@ static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op)
         return UCP_ST_WAITS_MATCHING;
     }
     if ((op->state != UCP_ST_OP_MATCHED) || (op->lane == NULL) ||
-        (op->queue == NULL) || (op->started <= ucp_st_op_uses_ended(op))) {
+        (op->queue == NULL) || (op->started < *use_p)) {
         return UCP_ST_WAITS_NOT;
+    }
+    if (*use_p < op->started) {
+        return (op->lane->op.begun(op) < *use_p) ? UCP_ST_WAITS_NOT :
+                                                   UCP_ST_WAITS_STREAM;
     }
     passed = ucp_st_queue_passed(op->queue);
     if (passed < op->start_seq) {
@@ -258,7 +269,8 @@ static void ucp_st_waits_look_op(ucp_st_op_t *op, ucp_st_waits_t *waits)
         [UCP_ST_WAITS_HOST]     = "the host",
         [UCP_ST_WAITS_MATCHING] = "matching"
     };
-    ucp_st_waits_how_t how           = ucp_st_waits_of_op(op);
+    uint64_t use;
+    ucp_st_waits_how_t how           = ucp_st_waits_of_op(op, &use);
     uint64_t number                  = UCP_ST_WAITS_MATCH;
 
     if ((how == UCP_ST_WAITS_NOT) ||
@@ -266,7 +278,7 @@ static void ucp_st_waits_look_op(ucp_st_op_t *op, ucp_st_waits_t *waits)
         return;
     }
     if (how != UCP_ST_WAITS_MATCHING) {
-        number = op->started;
+        number = use;
     }
     if (!ucp_st_waits_see(waits, &op->look, number)) {
         return;
@@ -277,9 +289,8 @@ static void ucp_st_waits_look_op(ucp_st_op_t *op, ucp_st_waits_t *waits)
         ucp_st_waits_add_remotes(waits, op);
         return;
     }
-    ucp_st_waits_add(waits, ", use %lu, on lane %s", op->started,
-                     op->lane->name);
-    ucp_st_waits_add_peer(waits, op);
+    ucp_st_waits_add(waits, ", use %lu, on lane %s", use, op->lane->name);
+    ucp_st_waits_add_peer(waits, op, use);
 }
 
 void ucp_st_waits_look(ucp_st_worker_h worker, ucp_st_waits_t *waits)

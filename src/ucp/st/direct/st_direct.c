@@ -411,7 +411,12 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
            ucp_st_process_is_dead(&op->peer->process);
 }
 
-static uint64_t ucp_st_direct_peer_uses(const ucp_st_op_t *op)
+static uint64_t ucp_st_direct_begun(const ucp_st_op_t *op)
+{
+    return __atomic_load_n(&ucp_st_direct_op(op)->begun, __ATOMIC_RELAXED);
+}
+
+static uint64_t ucp_st_direct_peer_uses(const ucp_st_op_t *op, uint64_t use)
 {
     return __atomic_load_n(&ucp_st_direct_op(op)->other->begun,
                            __ATOMIC_RELAXED);
@@ -539,6 +544,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .land          = ucp_st_lane_no_land,
         .leave_queue   = ucp_st_direct_leave_queue,
         .uses_done     = ucp_st_direct_uses_done,
+        .begun         = ucp_st_direct_begun,
         .peer_uses     = ucp_st_direct_peer_uses,
         .halt          = ucp_st_direct_stop_starts,
         .release_waits = ucp_st_direct_release_waits,

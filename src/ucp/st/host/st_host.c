@@ -706,7 +706,7 @@ static void ucp_st_host_revoke(ucp_st_op_t *op)
 }
 
 /* By the message of a send, and the acknowledgement of a receive */
-static uint64_t ucp_st_host_peer_uses(const ucp_st_op_t *op)
+static uint64_t ucp_st_host_peer_uses(const ucp_st_op_t *op, uint64_t use)
 {
     const ucp_st_host_op_t *host = ucp_st_host_op(op);
 
@@ -786,6 +786,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
         .land          = ucp_st_lane_no_land,
         .leave_queue   = ucp_st_lane_no_leave_queue,
         .uses_done     = ucp_st_host_uses_done,
+        .begun         = ucp_st_host_begun,
         .peer_uses     = ucp_st_host_peer_uses,
         .halt          = ucp_st_lane_no_op,
         .release_waits = ucp_st_host_release_waits,

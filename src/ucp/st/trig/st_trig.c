@@ -304,21 +304,45 @@ static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
     return uses;
 }
 
-/* A send counts the clear-to-sends of its receive's starts. A receive learns
- * of nothing but the data, which the NIC sends when both sides have started. */
-static uint64_t ucp_st_trig_peer_uses(const ucp_st_op_t *op)
+/* What starts, and of some sends clear-to-sends, have added */
+static ucs_status_t ucp_st_trig_read_start(const ucp_st_op_t *op,
+                                           uint64_t *count_p)
 {
-    const ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
-    const ucp_st_trig_part_t *part = trig->parts;
-    uint64_t count;
+    const ucp_st_trig_part_t *part = ucp_st_trig_op(op)->parts;
+    ucs_status_t status            = (part->start == NULL) ?
+                                     UCS_ERR_NO_ELEM :
+                                     uct_trig_cntr_read(part->start, count_p);
 
-    if ((op->dir != UCP_ST_DIR_SEND) ||
-        (trig->plan.proto != UCP_ST_TRIG_STANDARD) ||
-        (uct_trig_cntr_read(part->start, &count) != UCS_OK)) {
+    *count_p -= (status == UCS_OK) ? part->base : 0;
+    return status;
+}
+
+/* Clear-to-sends are not told apart from starts */
+static uint64_t ucp_st_trig_begun(const ucp_st_op_t *op)
+{
+    uint64_t count = 0;
+
+    if (((op->dir == UCP_ST_DIR_SEND) &&
+         (ucp_st_trig_op(op)->plan.proto != UCP_ST_TRIG_READY)) ||
+        (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
         return UCP_ST_USES_UNKNOWN;
     }
-    count -= part->base;
-    return (count > op->started) ? (count - op->started) : 0;
+    return count / ucp_st_trig_weight(op);
+}
+
+/* A send counts the clear-to-sends of its receive's starts. A receive learns
+ * of nothing but the data, which the NIC sends when both sides have started.
+ * Where more uses are enqueued it is not known which of the two has added. */
+static uint64_t ucp_st_trig_peer_uses(const ucp_st_op_t *op, uint64_t use)
+{
+    uint64_t count = 0;
+
+    if ((op->dir != UCP_ST_DIR_SEND) || (use < op->started) ||
+        (ucp_st_trig_op(op)->plan.proto != UCP_ST_TRIG_STANDARD) ||
+        (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
+        return UCP_ST_USES_UNKNOWN;
+    }
+    return (count > use) ? (count - use) : 0;
 }
 
 static void ucp_st_trig_revoke(ucp_st_op_t *op)
@@ -544,6 +568,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .land          = ucp_st_trig_land,
         .leave_queue   = ucp_st_lane_no_leave_queue,
         .uses_done     = ucp_st_trig_uses_done,
+        .begun         = ucp_st_trig_begun,
         .peer_uses     = ucp_st_trig_peer_uses,
         .halt          = ucp_st_trig_halt,
         .release_waits = ucp_st_trig_release_waits,
