@@ -157,6 +157,9 @@ expect "the user's LD_PRELOAD" 0 "$plugin:/nonexistent/x.so" \
 expect "which lanes there are" 0 \
     '^ucx-st-run: lanes: host; off: trig, direct \(ucx_st_info -l says why\)$' \
     env UCX_TLS=tcp,self "$run" true
+expect "why there are none" 0 \
+    "ucx-st-run: lanes: none .*ucx-st-run: UCX_ST_LANES: there is no lane 'dir'" \
+    env UCX_ST_LANES=dir "$run" true
 expect "-q does not say it" 0 '^$' "$run" -q true
 expect "once for all ranks" 0 '^$' env PMIX_RANK=1 "$run" true
 expect "no library" 1 'has no built' env ST_BUILDDIR="$temp" "$run" true

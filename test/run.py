@@ -301,12 +301,13 @@ class Row:
     """A test of a group or a step of a build, and how it went."""
 
     def __init__(self, name, command, size=1, needs=(), environment=None,
-                 limit=LIMIT):
+                 limit=LIMIT, has_ranks=False):
         self.name = name
         self.command = command
         self.size = size
         self.needs = needs # Names of rows that have to pass first
         self.limit = limit
+        self.has_ranks = has_ranks
         self.environment = dict(os.environ)
         for key, value in (environment or {}).items():
             if value is None:
@@ -438,7 +439,8 @@ class Plan:
         size = max(test.size, group.size)
         if group.environment.get("ST_NIC") == "sockets":
             size = max(size, os.cpu_count()) # Its threads are many, and slow
-        return Row(name, command, size, needs, group.environment, group.limit)
+        return Row(name, command, size, needs, group.environment, group.limit,
+                   group.kind == "programs")
 
 
 class Runner:
@@ -467,9 +469,10 @@ class Runner:
         return f"{self.logs}/{row.name.replace('/', '_')}.log"
 
     def launch(self, row):
-        # Of two mpirun that end one may take the other one's folder away
-        row.environment["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(
-            dir=self.scratch)
+        if row.has_ranks:
+            # Of two mpirun that end one may take the other one's folder away
+            row.environment["OMPI_MCA_orte_tmpdir_base"] = tempfile.mkdtemp(
+                dir=self.scratch)
         command = ["timeout", "-k", "10", str(row.limit)] + row.command
         with open(self.log_of(row), "wb") as log:
             row.began = time.time()

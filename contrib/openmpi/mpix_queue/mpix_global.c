@@ -197,7 +197,7 @@ err:
                       (status == UCS_ERR_UNSUPPORTED)) ?
                      "; UCX_TLS must allow cxi_trig, and UCX_NET_DEVICES one "
                      "of its devices" :
-                     "; the message of UCX above says why");
+                     "; a message of UCX says why");
 }
 
 /* Waits some seconds for peers: without the lock. */

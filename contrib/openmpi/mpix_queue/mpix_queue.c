@@ -490,7 +490,8 @@ void mpix_queues_cleanup(void)
     }
     mpix_unlock();
     if (count > 0) {
-        mpix_warn("%u queues were not freed before MPI_Finalize", count);
+        mpix_warn("%u %s not freed before MPI_Finalize", count,
+                  (count == 1) ? "queue was" : "queues were");
     }
 }
 

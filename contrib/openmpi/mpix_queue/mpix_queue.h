@@ -130,6 +130,9 @@ int MPIX_Queue_wait(MPIX_Queue queue);
  * UCX_ST_WARN_TIME says so on the standard error output, once, with what the
  * other rank has given to match.
  *
+ * The stream uses the buffer as long as a use is under way: free it after the
+ * request, and the request once its uses are waited for.
+ *
  * @param [in]  request Inactive request of MPI_Send_init, MPI_Rsend_init or
  *                      MPI_Recv_init, or of their forms for large counts,
  *                      where MPI has them.

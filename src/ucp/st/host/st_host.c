@@ -5,9 +5,8 @@
  *
  * A stream hands over the operations that it starts on a stack (st_stack.h). An
  * operation is there at most once: the stream that pushes it sets `queued`. The
- * service thread clears `queued` before it looks at the operation. Both use a
- * read-modify-write, so a stream that finds `queued` set knows that its start
- * will be seen.
+ * service thread clears that before it looks at the operation. Both use a
+ * read-modify-write, so a stream that finds it set knows its start will be seen.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
