@@ -6,7 +6,7 @@
  * A stream hands over the operations that it starts on a stack (st_stack.h). An
  * operation is there at most once: the stream that pushes it sets `queued`. The
  * service thread clears that before it looks at the operation. Both use a
- * read-modify-write, so a stream that finds it set knows its start will be seen.
+ * read-modify-write, so a stream that finds it set knows its start is seen.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
