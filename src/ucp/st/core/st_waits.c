@@ -226,8 +226,8 @@ static void ucp_st_waits_add_peer(ucp_st_waits_t *waits, const ucp_st_op_t *op,
  * begins with the operation's wait. `last_seq` and `waited` are of the thread
  * that calls for the queue: one of the two may be a moment older than the
  * other, which the next look sets right. Of a use with more behind it this side
- * knows no place in the queue: once it is begun the stream is on the way to its
- * wait. */
+ * knows no place in the queue: once it is begun, or where the lane cannot tell
+ * that, the stream is taken to be on the way to its wait. */
 static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op,
                                              uint64_t *use_p)
 {
