@@ -5,19 +5,15 @@
 # libfabric and MPI are those of the build folder: they serve every 64-bit machine.
 # usage: contrib/check-aarch64.sh [BUILD-FOLDER]
 set -euo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
 build=$(cd "${1:-$top/build}" && pwd)
 [ -f "$build/config.status" ] || {
     echo "check-aarch64.sh: $build is not a configured build folder" >&2
     exit 1
 }
 tools=aarch64-linux-gnu
-
-# Prints what configure found for a variable.
-found()
-{
-    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
-}
 
 skip()
 {
@@ -41,12 +37,12 @@ for name in ucm ucp ucs uct rdma; do
         ln -s "/usr/include/$name" "$work/include/"
 done
 # The compiler has this one where it has Fortran
-name=$($(found CC) -print-file-name=include/ISO_Fortran_binding.h)
+name=$($(st_value "$build" CC) -print-file-name=include/ISO_Fortran_binding.h)
 [ ! -f "$name" ] || ln -s "$name" "$work/include/"
 
 # As in config/common.am, and in the Makefile.am of the folders, for all of them
-read -ra flags <<<"$(found BASE_CFLAGS) $(found UCX_CPPFLAGS) \
-                $(found UCX_PRIVATE_CPPFLAGS) $(found FABRIC_CPPFLAGS)"
+read -ra flags <<<"$(st_value "$build" BASE_CFLAGS) $(st_value "$build" UCX_CPPFLAGS) \
+                $(st_value "$build" UCX_PRIVATE_CPPFLAGS) $(st_value "$build" FABRIC_CPPFLAGS)"
 flags+=(-O2 -fPIC -D_GNU_SOURCE -DHAVE_CONFIG_H -DHAVE_CXIEMU=1
         "-I$build" "-I$build/ucx-config")
 for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api src/ucp/st \
@@ -55,8 +51,8 @@ for dir in src/ucs_ext/api src/uct/cxi_trig/api src/ucp/st/api src/ucp/st \
 done
 flags+=(-idirafter "$top/src/prov/cxiemu/api" -idirafter "$work/include")
 folders=(src)
-if [ -n "$(found MPI_LIBS)" ]; then
-    read -ra mpi <<<"$(found MPI_CFLAGS)"
+if [ -n "$(st_value "$build" MPI_LIBS)" ]; then
+    read -ra mpi <<<"$(st_value "$build" MPI_CFLAGS)"
     flags+=("${mpi[@]/#-I/-isystem}")
     folders+=(contrib/openmpi)
 fi

@@ -4,23 +4,19 @@
 # contrib/charm.
 # usage: contrib/check-headers.sh [BUILD-FOLDER]
 set -euo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
 build=$(cd "${1:-$top/build}" && pwd)
 [ -f "$build/config.status" ] || {
     echo "check-headers.sh: $build is not a configured build folder" >&2
     exit 1
 }
 
-# Prints what configure found for a variable.
-found()
-{
-    sed -n "s/^S\\[\"$1\"\\]=\"\\(.*\\)\"\$/\\1/p" "$build/config.status"
-}
-
-read -ra flags <<<"$(found UCX_CPPFLAGS) $(found FABRIC_CPPFLAGS) \
-                $(found MPI_CFLAGS)"
-cc=$(found CC)
-cxx=$(found CXX)
+read -ra flags <<<"$(st_value "$build" UCX_CPPFLAGS) $(st_value "$build" FABRIC_CPPFLAGS) \
+                $(st_value "$build" MPI_CFLAGS)"
+cc=$(st_value "$build" CC)
+cxx=$(st_value "$build" CXX)
 warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
 # OpenMPI's own header is not ours to be pedantic about
 for ((i = 0; i < ${#flags[@]}; ++i)); do
@@ -39,7 +35,7 @@ echo '#include <ucs/config/parser.h>' |
 
 status=0
 count=0
-with_mpi=$(found MPI_LIBS)
+with_mpi=$(st_value "$build" MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
               "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi}.h \
