@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ST_CUNIT_EXIT_SKIP       77
@@ -238,6 +239,25 @@ void st_env_restore(const char *name, char *before)
 {
     free(st_env_set(name, before));
     free(before);
+}
+
+void st_cunit_fork(int (*func)(const void *arg), const void *arg)
+{
+    int status = -1;
+    int ret;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        CU_get_current_test()->pJumpBuf = NULL; /* To the parent's cases */
+        ret                             = func(arg);
+        st_cunit_print_failures();
+        fflush(stdout);
+        _exit((ret != 0) ? ret : (CU_get_number_of_failure_records() != 0));
+    }
+    CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
+    CU_ASSERT_EQUAL(status, 0);
 }
 
 int st_env_has_provider(const char *provider)

@@ -55,6 +55,19 @@ void st_cunit_add(st_cunit_case_t *tcase);
     } \
     static void st_case_##_name(void)
 
+/** A case that is skipped for a reason where a condition does not hold. */
+#define ST_CASE_IF(_name, _condition, _reason) \
+    static void st_case_if_##_name(void); \
+    ST_CASE(_name) \
+    { \
+        if (_condition) { \
+            st_case_if_##_name(); \
+        } else { \
+            st_cunit_skip(_reason); \
+        } \
+    } \
+    static void st_case_if_##_name(void)
+
 /** A case that is one call. */
 #define ST_CASE_CALL(_name, _call) \
     ST_CASE(_name) \
@@ -116,6 +129,10 @@ void st_cunit_skip(const char *reason);
 
 /** Whether the environment names this provider (UCX_CXI_TRIG_PROVIDER). */
 int st_env_has_provider(const char *provider);
+
+/** Call a function in a child that is forked; asserts that it returns 0, and
+ *  that no assertion fails there. */
+void st_cunit_fork(int (*func)(const void *arg), const void *arg);
 
 /** Set a variable of the environment, or remove it if `value` is NULL; its
  *  value before, for st_env_restore(). */

@@ -28,34 +28,26 @@ void near_env_restore(const char *const *env, char **before)
     }
 }
 
-int near_side_init(st_side_t *side, const char *const *env)
+void near_side_init(st_side_t *side, const char *const *env)
 {
     char *before[2][NEAR_MAX_ENV];
-    int is_good;
 
     near_env_set(near_env, before[0]);
     near_env_set(env, before[1]);
-    is_good = st_side_init(side);
+    st_side_init(side);
     near_env_restore(env, before[1]);
     near_env_restore(near_env, before[0]);
-    return is_good;
 }
 
-int near_pair_init(st_pair_t *pair, const char *const *env_a,
-                   const char *const *env_b)
+void near_pair_init(st_pair_t *pair, const char *const *env_a,
+                    const char *const *env_b)
 {
     st_side_t *side = pair->side;
 
-    if (!near_side_init(&side[ST_A], env_a)) {
-        return 0;
-    }
-    if (!near_side_init(&side[ST_B], env_b)) {
-        st_side_cleanup(&side[ST_A]);
-        return 0;
-    }
+    near_side_init(&side[ST_A], env_a);
+    near_side_init(&side[ST_B], env_b);
     side[ST_A].peer = st_side_peer(&side[ST_A], &side[ST_B]);
     side[ST_B].peer = st_side_peer(&side[ST_B], &side[ST_A]);
-    return 1;
 }
 
 void near_match(near_t *near, size_t length, int is_ready)
@@ -71,13 +63,10 @@ void near_match(near_t *near, size_t length, int is_ready)
     st_match_ok(near->op[ST_A], near->op[ST_B]);
 }
 
-int near_init(near_t *near, const char *const *env, size_t length)
+void near_init(near_t *near, const char *const *env, size_t length)
 {
-    if (!near_pair_init(&near->pair, env, env)) {
-        return 0;
-    }
+    near_pair_init(&near->pair, env, env);
     near_match(near, length, 0);
-    return 1;
 }
 
 void near_unmatch(near_t *near)

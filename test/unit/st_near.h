@@ -47,16 +47,16 @@ typedef struct {
 void near_env_set(const char *const *env, char **before);
 void near_env_restore(const char *const *env, char **before);
 
-/** Make a side with some settings: NAME, VALUE, ..., NULL; or NULL. Asserts;
- *  non-zero if it worked. */
-int near_side_init(st_side_t *side, const char *const *env);
+/** Make a side with some settings: NAME, VALUE, ..., NULL; or NULL. Asserts; a
+ *  failure ends the case. */
+void near_side_init(st_side_t *side, const char *const *env);
 
 /** Make both sides, which know each other; the same. */
-int near_pair_init(st_pair_t *pair, const char *const *env_a,
-                   const char *const *env_b);
+void near_pair_init(st_pair_t *pair, const char *const *env_a,
+                    const char *const *env_b);
 
 /** Make both sides with the same settings, and match a message; the same. */
-int near_init(near_t *near, const char *const *env, size_t length);
+void near_init(near_t *near, const char *const *env, size_t length);
 
 /** Match a message of two sides that are there. */
 void near_match(near_t *near, size_t length, int is_ready);

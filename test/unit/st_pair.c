@@ -40,21 +40,11 @@ ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream)
 static int st_side_init_on(st_side_t *side,
                            const ucp_st_worker_params_t *params)
 {
-    ucs_status_t status;
-
-    status = st_any_stream(&side->stream);
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    if (status != UCS_OK) {
-        return 0;
-    }
-    status = ucp_st_worker_create(params, &side->worker);
-    CU_ASSERT_EQUAL(status, UCS_OK);
-    if (status != UCS_OK) {
-        (void)ucs_gstream_destroy(side->stream);
-        return 0;
-    }
+    CU_ASSERT_EQUAL_FATAL(st_any_stream(&side->stream), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(ucp_st_worker_create(params, &side->worker), UCS_OK);
     side->queue = st_queue(side, side->stream);
-    return side->queue != NULL;
+    CU_ASSERT_PTR_NOT_NULL_FATAL(side->queue);
+    return 1;
 }
 
 int st_side_init(st_side_t *side)
@@ -148,31 +138,17 @@ static void st_pair_meet(st_side_t *side)
 
 int st_pair_init(st_pair_t *pair)
 {
-    st_side_t *side = pair->side;
-
-    if (!st_side_init(&side[ST_A])) {
-        return 0;
-    }
-    if (!st_side_init(&side[ST_B])) {
-        st_side_cleanup(&side[ST_A]);
-        return 0;
-    }
-    st_pair_meet(side);
+    st_side_init(&pair->side[ST_A]);
+    st_side_init(&pair->side[ST_B]);
+    st_pair_meet(pair->side);
     return 1;
 }
 
 int st_pair_init_user(st_pair_t *pair, uint64_t features)
 {
-    st_side_t *side = pair->side;
-
-    if (!st_side_init_user(&side[ST_A], features, UCS_THREAD_MODE_MULTI)) {
-        return 0;
-    }
-    if (!st_side_init_user(&side[ST_B], features, UCS_THREAD_MODE_MULTI)) {
-        st_side_cleanup(&side[ST_A]);
-        return 0;
-    }
-    st_pair_meet(side);
+    st_side_init_user(&pair->side[ST_A], features, UCS_THREAD_MODE_MULTI);
+    st_side_init_user(&pair->side[ST_B], features, UCS_THREAD_MODE_MULTI);
+    st_pair_meet(pair->side);
     return 1;
 }
 
@@ -215,10 +191,9 @@ void st_pair_run(st_pair_body_t body)
 {
     st_pair_t pair;
 
-    if (st_pair_init(&pair)) {
-        body(&pair, &pair.side[ST_A], &pair.side[ST_B]);
-        st_pair_cleanup(&pair);
-    }
+    st_pair_init(&pair);
+    body(&pair, &pair.side[ST_A], &pair.side[ST_B]);
+    st_pair_cleanup(&pair);
 }
 
 ucp_st_op_h st_op(st_side_t *side, int is_send,

@@ -32,7 +32,7 @@ typedef struct {
 /** The lane that pairs are to take: ST_LANE of the environment, or trig. */
 ucp_st_lane_t st_lane(void);
 
-/** Make both sides; asserts that it works. Non-zero if it did. */
+/** Make both sides; asserts that it works, else the case ends. Returns 1. */
 int st_pair_init(st_pair_t *pair);
 
 /** The same on UCP workers of the test that several threads may use. */
@@ -51,7 +51,7 @@ void st_pair_run(st_pair_body_t body);
     ST_CASE_CALL(_name, st_pair_run(st_body_##_name)) \
     static void st_body_##_name(st_pair_t *pair, st_side_t *a, st_side_t *b)
 
-/** Make one side without peers; asserts. Non-zero if it worked. */
+/** Make one side without peers; the same. */
 int st_side_init(st_side_t *side);
 
 /** The same on a UCP worker of the test, with these features. */

@@ -151,12 +151,9 @@ static int run_on(st_intercept_kernel_t kernel)
     return is_taken;
 }
 
-ST_CASE(kernels)
+ST_CASE_IF(kernels, st_intercept_is_possible(),
+           "a sanitizer stands in front of what is to fail")
 {
-    if (!st_intercept_is_possible()) {
-        st_cunit_skip("a sanitizer stands in front of what is to fail");
-        return;
-    }
     CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_OURS));
     CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_NOEXEC));
     CU_ASSERT_FALSE(run_on(ST_INTERCEPT_KERNEL_OLD));
@@ -164,17 +161,14 @@ ST_CASE(kernels)
 }
 
 /* Memory that there is not cannot be taken: an error, and no fault later */
-ST_CASE(strict_no_memory)
+ST_CASE_IF(strict_no_memory, st_intercept_is_possible(),
+           "a sanitizer stands in front of what is to fail")
 {
     void *block = NULL;
     int number  = 0;
     const char *failed;
     ucs_status_t status;
 
-    if (!st_intercept_is_possible()) {
-        st_cunit_skip("a sanitizer stands in front of what is to fail");
-        return;
-    }
     st_intercept_file_kernel(ST_INTERCEPT_KERNEL_STRICT);
     run_with(st_life, "direct", 1);
     do {

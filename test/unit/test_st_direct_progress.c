@@ -86,9 +86,7 @@ static void run_busy(const char *const *env, size_t length, int busy)
     kernel_t kernel;
     near_t near;
 
-    if (!near_init(&near, env, length)) {
-        return;
-    }
+    near_init(&near, env, length);
     side = near.pair.side;
     near_use(&near, 1);
     near_fill(&near, 2);
@@ -133,9 +131,7 @@ static void run_busy_mapped(int busy)
     kernel_t kernel;
     near_t near;
 
-    if (!near_init(&near, NULL, LARGE)) {
-        return;
-    }
+    near_init(&near, NULL, LARGE);
     side = near.pair.side;
     near_check_protocol(&near, "mapped");
     do {
@@ -176,9 +172,7 @@ static void run_polled(const char *const *env, int poller)
     near_t near;
     int i;
 
-    if (!near_init(&near, env, LARGE)) {
-        return;
-    }
+    near_init(&near, env, LARGE);
     side = near.pair.side;
     near_fill(&near, 2);
     for (i = 0; i < 2; ++i) {
@@ -226,9 +220,7 @@ static void run_queue_gone(const char *const *env, int gone)
     near_t near;
     int i;
 
-    if (!near_init(&near, env, LARGE)) {
-        return;
-    }
+    near_init(&near, env, LARGE);
     side = near.pair.side;
     near_fill(&near, 7);
     st_more_init(&more, &side[gone]);
@@ -272,14 +264,11 @@ typedef struct {
     near_t second; /* has the same pair */
 } two_t;
 
-static int two_init(two_t *two, const char *const *env, size_t length)
+static void two_init(two_t *two, const char *const *env, size_t length)
 {
-    if (!near_init(&two->first, env, length)) {
-        return 0;
-    }
+    near_init(&two->first, env, length);
     two->second = two->first;
     near_match(&two->second, length, 0);
-    return 1;
 }
 
 static void two_cleanup(two_t *two)
@@ -296,9 +285,7 @@ static void run_serves_others(const char *const *env)
     two_t two;
     int k;
 
-    if (!two_init(&two, env, LARGE)) {
-        return;
-    }
+    two_init(&two, env, LARGE);
     side = two.first.pair.side;
     for (k = 0; k < 10; ++k) {
         near_fill(&two.first, k);
@@ -348,9 +335,7 @@ static void run_sleeper(const char *const *env, size_t length, int sleeper)
     near_t near;
     int k;
 
-    if (!near_init(&near, env, length)) {
-        return;
-    }
+    near_init(&near, env, length);
     side = near.pair.side;
     for (k = 0; (num_called < SLEEPS) && (k < 10 * SLEEPS); ++k) {
         near_fill(&near, k);

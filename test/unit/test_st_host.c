@@ -23,20 +23,19 @@
 static uint8_t *sbuf, *rbuf; /* of MAX_LEN bytes */
 
 /* Pairs take the host lane, and messages of more than 1 KiB a rendezvous if
- * `is_rndv` is set. Zero, and nothing made, on error. */
-static int host_pair_init(st_pair_t *pair, int is_rndv)
+ * `is_rndv` is set. */
+static void host_pair_init(st_pair_t *pair, int is_rndv)
 {
     char *lanes = st_env_set("UCX_ST_LANES", "host");
     char *rndv  = is_rndv ? st_env_set("UCX_RNDV_THRESH", "1k") : NULL;
-    int is_good = st_pair_init(pair);
 
+    st_pair_init(pair);
     if (is_rndv) {
         st_env_restore("UCX_RNDV_THRESH", rndv);
     }
     st_env_restore("UCX_ST_LANES", lanes);
     sbuf = malloc(MAX_LEN);
     rbuf = malloc(MAX_LEN);
-    return is_good;
 }
 
 static void host_pair_cleanup(st_pair_t *pair)
@@ -64,17 +63,14 @@ static void transfer(st_pair_t *pair, ucp_st_op_h send, ucp_st_op_h recv,
     }
 }
 
-/* The same with a message that was used; zero on error */
-static int used_pair_init(st_pair_t *pair, int is_rndv, ucp_st_op_h op[2])
+/* The same with a message that was used */
+static void used_pair_init(st_pair_t *pair, int is_rndv, ucp_st_op_h op[2])
 {
-    if (!host_pair_init(pair, is_rndv)) {
-        return 0;
-    }
+    host_pair_init(pair, is_rndv);
     op[ST_A] = st_send(&pair->side[ST_A], sbuf, LEN, 1);
     op[ST_B] = st_recv(&pair->side[ST_B], rbuf, LEN, 1);
     st_match_ok(op[ST_A], op[ST_B]);
     transfer(pair, op[ST_A], op[ST_B], LEN);
-    return 1;
 }
 
 static void run_sizes(int is_rndv)
@@ -85,9 +81,7 @@ static void run_sizes(int is_rndv)
     st_pair_t pair;
     size_t i;
 
-    if (!host_pair_init(&pair, is_rndv)) {
-        return;
-    }
+    host_pair_init(&pair, is_rndv);
     for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
         send = (i & 1) ? st_rsend(&pair.side[ST_A], sbuf, lengths[i], 1) :
                          st_send(&pair.side[ST_A], sbuf, lengths[i], 1);
@@ -119,9 +113,7 @@ ST_CASE(self_rndv)
     ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!host_pair_init(&pair, 1)) {
-        return;
-    }
+    host_pair_init(&pair, 1);
     side       = &pair.side[ST_A];
     ucp_st_peer_destroy(side->peer);
     side->peer = side->self;
@@ -145,7 +137,6 @@ ST_CASE(self_rndv)
 static int mixed_pair_init(st_pair_t *pair)
 {
     char *lanes, *eager;
-    int is_good;
 
     if (st_lane() != UCP_ST_LANE_TRIG) {
         st_cunit_skip("the trig lane is left out");
@@ -157,11 +148,11 @@ static int mixed_pair_init(st_pair_t *pair)
         setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES",
                "3", 1);
     }
-    is_good = st_pair_init(pair);
+    st_pair_init(pair);
     unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
     st_env_restore("UCX_ST_EAGER_MAX", eager);
     st_env_restore("UCX_ST_LANES", lanes);
-    return is_good;
+    return 1;
 }
 
 /* The lane that a matched pair has taken, the same on both sides */
@@ -240,17 +231,13 @@ ST_CASE(one_side)
     ucp_st_op_h send, recv;
     st_pair_t pair;
     st_side_t *a, *b;
-    int is_good;
 
     a       = &pair.side[ST_A];
     b       = &pair.side[ST_B];
-    is_good = st_side_init(a);
+    st_side_init(a);
     setenv("UCX_ST_LANES", "host", 1);
-    is_good = is_good && st_side_init(b);
+    st_side_init(b);
     st_env_restore("UCX_ST_LANES", lanes);
-    if (!is_good) {
-        return;
-    }
     a->peer = st_side_peer(a, b);
     b->peer = st_side_peer(b, a);
     sbuf    = malloc(MAX_LEN);
@@ -276,9 +263,7 @@ static void run_freed(int is_rndv, int waiter)
     ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!used_pair_init(&pair, is_rndv, op)) {
-        return;
-    }
+    used_pair_init(&pair, is_rndv, op);
     memset(rbuf, 0xee, LEN);
     st_use(&pair.side[waiter], op[waiter]);
     st_free(op[1 - waiter]);
@@ -313,9 +298,7 @@ static void run_unconsumed(int is_rndv)
     ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!used_pair_init(&pair, is_rndv, op)) {
-        return;
-    }
+    used_pair_init(&pair, is_rndv, op);
     st_use(&pair.side[ST_A], op[ST_A]);
     st_free(op[ST_B]);
     st_side_leave(&pair.side[ST_B], &pair.side[ST_A]);
@@ -355,9 +338,7 @@ static void run_wrong(unsigned id, int to)
     st_pair_t pair;
     int i;
 
-    if (!used_pair_init(&pair, 0, op)) {
-        return;
-    }
+    used_pair_init(&pair, 0, op);
     memset(rbuf, 0xee, LEN);
     wrong_id = id;
     st_hook_am_send(send_wrong);
@@ -393,9 +374,7 @@ ST_CASE(sleeps)
     ucp_st_op_h op[2];
     st_pair_t pair;
 
-    if (!used_pair_init(&pair, 0, op)) {
-        return;
-    }
+    used_pair_init(&pair, 0, op);
     st_use(&pair.side[ST_B], op[ST_B]);
     /* A GPU polls what it waits for; its stand-in has threads that do */
     st_cunit_expect_idle((st_any_type() == UCS_GSTREAM_TYPE_HOST) ? NULL :

@@ -340,9 +340,8 @@ ST_CASE(goodbye)
     st_side_t a, b;
     ucp_st_op_h recv;
 
-    if (!st_side_init(&a) || !st_side_init(&b)) {
-        return;
-    }
+    st_side_init(&a);
+    st_side_init(&b);
     a.peer = st_side_peer(&a, &b);
     b.peer = st_side_peer(&b, &a);
     recv   = st_recv(&a, rbuf, LEN, 1);
@@ -404,9 +403,8 @@ ST_CASE(leave_unknown)
     ucp_st_op_h send;
     st_side_t a, b;
 
-    if (!st_side_init(&a) || !st_side_init(&b)) {
-        return;
-    }
+    st_side_init(&a);
+    st_side_init(&b);
     CU_ASSERT_EQUAL(ucp_st_worker_leave(b.worker), UCS_OK);
     a.peer = st_side_peer(&a, &b);
     send   = st_send(&a, sbuf, LEN, 1);
@@ -432,9 +430,7 @@ ST_CASE(goodbye_after_use)
     int leaver;
 
     for (leaver = ST_A; leaver <= ST_B; ++leaver) {
-        if (!st_pair_init(&pair)) {
-            return;
-        }
+        st_pair_init(&pair);
         st_fill(sbuf, LEN, leaver);
         send = st_send(&pair.side[ST_A], sbuf, LEN, 1);
         recv = st_recv(&pair.side[ST_B], rbuf, LEN, 1);

@@ -130,12 +130,8 @@ ST_CASE(pidfd)
     run_reuse();
 }
 
-ST_CASE(no_pidfd)
+ST_CASE_IF(no_pidfd, st_intercept_is_possible(), "nothing can be intercepted")
 {
-    if (!st_intercept_is_possible()) {
-        st_cunit_skip("nothing can be intercepted");
-        return;
-    }
     st_intercept_no_pidfd(1);
     run_end();
     run_reuse();

@@ -32,9 +32,7 @@ static void end_run(void (*body)(end_t *end))
 {
     end_t end;
 
-    if (!st_pair_init(&end.pair)) {
-        return;
-    }
+    st_pair_init(&end.pair);
     st_windows_init(&end.pair, end.windows, LEN, 1);
     end.params = st_rma_params(&end.windows[ST_A], 0, LEN);
     end.signal = st_signal_params(&end.windows[ST_A], 0, 1);

@@ -152,12 +152,11 @@ static void destroy_pair(const char *setting, capture_t *capture)
     char *before = st_env_set("UCX_ST_STATS", setting);
     st_pair_t pair;
 
-    if (st_pair_init(&pair)) {
-        use_pair(&pair);
-        if (capture_start(capture)) {
-            st_pair_cleanup(&pair);
-            capture_stop(capture);
-        }
+    st_pair_init(&pair);
+    use_pair(&pair);
+    if (capture_start(capture)) {
+        st_pair_cleanup(&pair);
+        capture_stop(capture);
     }
     st_env_restore("UCX_ST_STATS", before);
 }

@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -443,18 +442,17 @@ ST_CASE(signal)
     }
     said[0] = '\0';
     ucs_log_push_handler(on_log);
-    if (st_side_init(&side)) {
-        st_window_init(&side, &window, LEN, 1);
-        st_wait_signal(&window, 0, 3);
-        until(NULL, ": a queue has waited for ");
-        CU_ASSERT_EQUAL(count("a signal that is to be at least 3 and is 0, at "
-                              "byte "), 1);
-        __atomic_store_n(st_signal(&window, 0), 3, __ATOMIC_RELEASE);
-        st_sync(&side);
-        CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "nothing waits\n"));
-        st_window_cleanup(&window);
-        st_side_cleanup(&side);
-    }
+    st_side_init(&side);
+    st_window_init(&side, &window, LEN, 1);
+    st_wait_signal(&window, 0, 3);
+    until(NULL, ": a queue has waited for ");
+    CU_ASSERT_EQUAL(count("a signal that is to be at least 3 and is 0, at "
+                          "byte "), 1);
+    __atomic_store_n(st_signal(&window, 0), 3, __ATOMIC_RELEASE);
+    st_sync(&side);
+    CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "nothing waits\n"));
+    st_window_cleanup(&window);
+    st_side_cleanup(&side);
     ucs_log_pop_handler();
     st_env_restore("UCX_ST_WARN_TIME", before);
 }
@@ -588,11 +586,10 @@ ST_CASE(channel_st)
 
     said[0] = '\0';
     ucs_log_push_handler(on_log);
-    if (st_side_init_user(&side, UCP_FEATURE_TAG | UCP_FEATURE_AM,
-                          UCS_THREAD_MODE_MULTI)) {
-        check_channel_st(&side);
-        st_side_cleanup(&side);
-    }
+    st_side_init_user(&side, UCP_FEATURE_TAG | UCP_FEATURE_AM,
+                      UCS_THREAD_MODE_MULTI);
+    check_channel_st(&side);
+    st_side_cleanup(&side);
     ucs_log_pop_handler();
     st_env_restore("UCX_ST_WARN_TIME", before);
 }
@@ -637,16 +634,10 @@ WAITS_CASE(note_with_worker, "0.1s")
 }
 
 /* As another user: the answer is empty */
-static void ask_as_nobody(void)
+static int ask_as_nobody(const void *arg)
 {
-    int status = 0;
-    pid_t pid  = fork();
-
-    if (pid == 0) {
-        _exit((setuid(65534) != 0) ? 2 : (*st_ask(getppid()) != '\0'));
-    }
-    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
-    CU_ASSERT_EQUAL(status, 0);
+    (void)arg;
+    return (setuid(65534) != 0) ? 2 : (*st_ask(getppid()) != '\0');
 }
 
 /* The process, its workers, and those that may ask */
@@ -661,7 +652,7 @@ WAITS_CASE(answer, "10s")
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "; peers 2, operations 0, queues 1\n"));
     CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nnothing waits\n"));
     if (geteuid() == 0) {
-        ask_as_nobody();
+        st_cunit_fork(ask_as_nobody, NULL);
     }
     (void)pair;
     (void)a;

@@ -166,15 +166,14 @@ ST_CASE(address_length)
     st_side_t a, b, c;
 
     st_hook_address(UINT16_MAX);
-    if (!st_side_init(&a) || !st_side_init(&b)) {
-        return;
-    }
+    st_side_init(&a);
+    st_side_init(&b);
     a.peer = st_side_peer(&a, &b);
     b.peer = st_side_peer(&b, &a);
 
     st_hook_address(UINT16_MAX + 1);
     address_refused(a.worker);
-    CU_ASSERT_TRUE_FATAL(st_side_init(&c));
+    st_side_init(&c);
     st_hook_address(0);
     address_refused(c.worker);
     st_side_cleanup(&c);
@@ -255,9 +254,7 @@ ST_CASE(bad_stream)
     int not_a_stream;
     st_side_t side;
 
-    if (!st_side_init(&side)) {
-        return;
-    }
+    st_side_init(&side);
     CU_ASSERT_EQUAL(ucp_st_queue_create(side.worker, &params, &queue),
                     UCS_ERR_INVALID_PARAM);
     params.field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM;
@@ -541,9 +538,7 @@ ST_CASE(destroy_refused)
     };
     int i;
 
-    if (!st_side_init(&side)) {
-        return;
-    }
+    st_side_init(&side);
     side.self   = st_side_peer(&side, &side);
     params.peer = side.self;
     for (i = 0; i < 2; ++i) {
