@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define STANDIN_MAX_DEPTH 16   /* Contexts that a thread has pushed */
@@ -482,6 +483,17 @@ int standin_has_version(int version)
 {
     standin_settings();
     return standin_set.version >= version;
+}
+
+int standin_tell(const standin_attribute_t *table, int attribute, void *value)
+{
+    for (; table->value != NULL; ++table) {
+        if (table->attribute == attribute) {
+            memcpy(value, table->value, table->size);
+            return STANDIN_OK;
+        }
+    }
+    return STANDIN_ERR_INVALID;
 }
 
 const char *standin_name(const standin_name_t *names, int err)

@@ -272,14 +272,6 @@ typedef struct {
     uint64_t      id;
 } standin_info_t;
 
-typedef struct {
-    standin_ctx_t *ctx;
-    int           device;
-    int           priority;
-    int           capture;
-    unsigned      kind;
-} standin_stream_info_t;
-
 /* Values of standin_cmd_t::type */
 enum {
     STANDIN_CMD_OPS,
@@ -433,6 +425,27 @@ int standin_has_version(int version);
     __typeof__(_func) _name \
         __attribute__((ifunc("standin_resolve_" #_name)))
 
+/* A call of CUDA that is one of what is common. */
+#define CUDA(_name, _params, _result) \
+    int _name _params \
+    { \
+        return _result; \
+    }
+
+/* An attribute of a table, and how long its value is. */
+typedef struct {
+    int        attribute;
+    const void *value;
+    size_t     size;
+} standin_attribute_t;
+
+#define STANDIN_INT(_attribute, _value) \
+    {_attribute, &(const int){_value}, sizeof(int)}
+
+/* Copy the value of an attribute of a table that ends with one whose value is
+ * NULL. */
+int standin_tell(const standin_attribute_t *table, int attribute, void *value);
+
 /* A string of a table. */
 typedef struct {
     int        err;
@@ -452,7 +465,10 @@ int standin_stream_create(int is_blocking, int priority, void **handle);
 int standin_stream_destroy(void *handle);
 int standin_stream_query(void *handle);
 int standin_stream_sync(void *handle);
-int standin_stream_info(void *handle, standin_stream_info_t *info);
+int standin_stream_ctx(void *handle, void **ctx);
+int standin_stream_device(void *handle, int *device);
+int standin_stream_priority(void *handle, int *priority);
+int standin_stream_capture(void *handle, int *status);
 int standin_ctx_sync(void);
 
 int standin_capture_begin(void *handle, int mode);
@@ -518,6 +534,8 @@ void standin_stream_wake(void);
 
 int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
                         int is_batch);
+int standin_enqueue_batch(void *handle, unsigned count,
+                          standin_batch_op_t *ops, unsigned flags);
 int standin_enqueue_copy(void *handle, standin_copy_t *copy,
                          int is_synchronous);
 int standin_enqueue_fill(void *handle, const standin_fill_t *fill);

@@ -7,8 +7,27 @@
 #define STANDIN_CONTROL_H_
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define STANDIN_API __attribute__((visibility("default")))
+
+/** A memory operation of a batch, of either runtime; fields of a flush or
+ *  barrier are not used. */
+typedef struct {
+    uint32_t op;
+    uint32_t op_flags;
+    uint64_t address;
+    uint64_t value;
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t alias;
+    uint64_t more;
+} standin_batch_op_t;
+
+/** An IPC handle of either runtime. */
+typedef struct {
+    char reserved[64];
+} standin_handle_t;
 
 /** What the runtime was asked for since the process began. */
 typedef struct {

@@ -59,10 +59,8 @@ static const standin_name_t standin_cuda_names[] = {
 };
 
 
-int cuInit(unsigned flags)
-{
-    return (flags == 0) ? standin_init() : STANDIN_ERR_INVALID;
-}
+CUDA(cuInit, (unsigned flags),
+     (flags == 0) ? standin_init() : STANDIN_ERR_INVALID)
 
 int cuDriverGetVersion(int *version)
 {
@@ -77,10 +75,8 @@ int cuGetErrorName(int err, const char **name)
     return (*name == NULL) ? STANDIN_ERR_INVALID : STANDIN_OK;
 }
 
-int cuGetErrorString(int err, const char **string)
-{
-    return cuGetErrorName(err, string);
-}
+CUDA(cuGetErrorString, (int err, const char **string),
+     cuGetErrorName(err, string))
 
 /* Devices and contexts */
 
@@ -114,52 +110,34 @@ int cuDeviceGetName(char *name, int length, int device)
 
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    int memops;
     int err = standin_enter();
+    int is_new, memops;
 
     if (err != STANDIN_OK) {
         return err;
     }
-    memops = (standin_set.memops != 0) &&
-             (standin_set.version >= STANDIN_CUDA_11_7);
-    switch (attribute) {
-    case 11: /* MAX_PITCH */
-        *value = STANDIN_MAX_PITCH;
-        break;
-    case 19: /* CAN_MAP_HOST_MEMORY */
-    case 41: /* UNIFIED_ADDRESSING */
-        *value = 1;
-        break;
-    case 33: /* PCI_BUS_ID */
-        *value = device + 1;
-        break;
-    case 75: /* COMPUTE_CAPABILITY_MAJOR */
-        *value = 9;
-        break;
-    case 89: /* CONCURRENT_MANAGED_ACCESS */
-        *value = standin_set.managed;
-        break;
-    case 91: /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
-        *value = !standin_set.offset;
-        break;
-    case 92: /* CAN_USE_STREAM_MEM_OPS_V1 */
-    case 93: /* CAN_USE_64_BIT_STREAM_MEM_OPS_V1 */
-    case 94: /* CAN_USE_STREAM_WAIT_VALUE_NOR_V1 */
-        *value = (standin_set.memops == 1);
-        break;
-    case 98: /* CAN_FLUSH_REMOTE_WRITES */
-    case 122: /* CAN_USE_64_BIT_STREAM_MEM_OPS */
-    case 123: /* CAN_USE_STREAM_WAIT_VALUE_NOR */
-        *value = memops;
-        break;
-    case 124: /* DMA_BUF_SUPPORTED */
-        *value = standin_set.dmabuf &&
-                 (standin_set.version >= STANDIN_CUDA_11_7);
-        break;
-    default:
-        *value = 0;
-        break;
-    }
+    is_new = (standin_set.version >= STANDIN_CUDA_11_7);
+    memops = (standin_set.memops != 0) && is_new;
+    *value = 0;
+    (void)standin_tell((const standin_attribute_t[]){
+        STANDIN_INT(11, STANDIN_MAX_PITCH),
+        STANDIN_INT(19, 1), /* CAN_MAP_HOST_MEMORY */
+        STANDIN_INT(33, device + 1), /* PCI_BUS_ID */
+        STANDIN_INT(41, 1), /* UNIFIED_ADDRESSING */
+        STANDIN_INT(75, 9), /* COMPUTE_CAPABILITY_MAJOR */
+        STANDIN_INT(89, standin_set.managed), /* CONCURRENT_MANAGED_ACCESS */
+        /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
+        STANDIN_INT(91, !standin_set.offset),
+        /* CAN_USE_STREAM_MEM_OPS_V1, those of 64 bits, and WAIT_VALUE_NOR */
+        STANDIN_INT(92, standin_set.memops == 1),
+        STANDIN_INT(93, standin_set.memops == 1),
+        STANDIN_INT(94, standin_set.memops == 1),
+        STANDIN_INT(98, memops), /* CAN_FLUSH_REMOTE_WRITES */
+        STANDIN_INT(122, memops), /* CAN_USE_64_BIT_STREAM_MEM_OPS */
+        STANDIN_INT(123, memops), /* CAN_USE_STREAM_WAIT_VALUE_NOR */
+        STANDIN_INT(124, standin_set.dmabuf && is_new), /* DMA_BUF_SUPPORTED */
+        {0, NULL, 0}
+    }, attribute, value);
     return standin_leave(standin_device_check(device));
 }
 
@@ -176,25 +154,12 @@ int cuDeviceGetUuid_v2(void *uuid, int device)
     return standin_device_check(device);
 }
 
-int cuDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    return standin_peer_can(device, peer, can);
-}
-
-int cuDevicePrimaryCtxRetain(void **ctx, int device)
-{
-    return standin_ctx_retain(device, ctx);
-}
-
-int cuDevicePrimaryCtxRelease(int device)
-{
-    return standin_ctx_release(device);
-}
-
-int cuDevicePrimaryCtxRelease_v2(int device)
-{
-    return standin_ctx_release(device);
-}
+CUDA(cuDeviceCanAccessPeer, (int *can, int device, int peer),
+     standin_peer_can(device, peer, can))
+CUDA(cuDevicePrimaryCtxRetain, (void **ctx, int device),
+     standin_ctx_retain(device, ctx))
+CUDA(cuDevicePrimaryCtxRelease, (int device), standin_ctx_release(device))
+CUDA(cuDevicePrimaryCtxRelease_v2, (int device), standin_ctx_release(device))
 
 int cuCtxCreate_v2(void **ctx, unsigned flags, int device)
 {
@@ -202,40 +167,13 @@ int cuCtxCreate_v2(void **ctx, unsigned flags, int device)
     return standin_ctx_create(device, ctx);
 }
 
-int cuCtxDestroy_v2(void *ctx)
-{
-    return standin_ctx_destroy(ctx);
-}
-
-int cuCtxSetCurrent(void *ctx)
-{
-    return standin_ctx_set(ctx);
-}
-
-int cuCtxGetCurrent(void **ctx)
-{
-    return standin_ctx_get(ctx);
-}
-
-int cuCtxPushCurrent_v2(void *ctx)
-{
-    return standin_ctx_push(ctx);
-}
-
-int cuCtxPopCurrent_v2(void **ctx)
-{
-    return standin_ctx_pop(ctx);
-}
-
-int cuCtxGetDevice(int *device)
-{
-    return standin_device_get(device);
-}
-
-int cuCtxSynchronize(void)
-{
-    return standin_ctx_sync();
-}
+CUDA(cuCtxDestroy_v2, (void *ctx), standin_ctx_destroy(ctx))
+CUDA(cuCtxSetCurrent, (void *ctx), standin_ctx_set(ctx))
+CUDA(cuCtxGetCurrent, (void **ctx), standin_ctx_get(ctx))
+CUDA(cuCtxPushCurrent_v2, (void *ctx), standin_ctx_push(ctx))
+CUDA(cuCtxPopCurrent_v2, (void **ctx), standin_ctx_pop(ctx))
+CUDA(cuCtxGetDevice, (int *device), standin_device_get(device))
+CUDA(cuCtxSynchronize, (void), standin_ctx_sync())
 
 int cuCtxEnablePeerAccess(void *peer, unsigned flags)
 {
@@ -263,80 +201,29 @@ int cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
            standin_stream_create(flags == 0, bound, stream);
 }
 
-int cuStreamCreate(void **stream, unsigned flags)
-{
-    return cuStreamCreateWithPriority(stream, flags, 0);
-}
+CUDA(cuStreamCreate, (void **stream, unsigned flags),
+     cuStreamCreateWithPriority(stream, flags, 0))
+CUDA(cuStreamDestroy_v2, (void *stream), standin_stream_destroy(stream))
 
-int cuStreamDestroy_v2(void *stream)
-{
-    return standin_stream_destroy(stream);
-}
+CUDA(cuStreamGetCtx, (void *stream, void **ctx),
+     standin_stream_ctx(stream, ctx))
+CUDA(cuStreamGetPriority, (void *stream, int *priority),
+     standin_stream_priority(stream, priority))
+CUDA(cuStreamQuery, (void *stream), standin_stream_query(stream))
+CUDA(cuStreamSynchronize, (void *stream), standin_stream_sync(stream))
+CUDA(cuStreamWaitEvent, (void *stream, void *event, unsigned flags),
+     (flags > 1) ? STANDIN_ERR_INVALID :
+     standin_stream_wait_event(stream, event))
 
-int cuStreamGetCtx(void *stream, void **ctx)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
-
-    if (err == STANDIN_OK) {
-        *ctx = info.ctx;
-    }
-    return err;
-}
-
-int cuStreamGetPriority(void *stream, int *priority)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
-
-    if (err == STANDIN_OK) {
-        *priority = info.priority;
-    }
-    return err;
-}
-
-int cuStreamQuery(void *stream)
-{
-    return standin_stream_query(stream);
-}
-
-int cuStreamSynchronize(void *stream)
-{
-    return standin_stream_sync(stream);
-}
-
-int cuStreamWaitEvent(void *stream, void *event, unsigned flags)
-{
-    return (flags > 1) ? STANDIN_ERR_INVALID :
-           standin_stream_wait_event(stream, event);
-}
-
-int cuStreamIsCapturing(void *stream, int *status)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
-
-    if (err == STANDIN_OK) {
-        *status = info.capture;
-    }
-    return err;
-}
-
-int cuStreamBeginCapture_v2(void *stream, int mode)
-{
-    return ((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
-           standin_capture_begin(stream, mode);
-}
-
-int cuThreadExchangeStreamCaptureMode(int *mode)
-{
-    return standin_capture_exchange(mode);
-}
-
-int cuStreamEndCapture(void *stream, void **graph)
-{
-    return standin_capture_end(stream, graph);
-}
+CUDA(cuStreamIsCapturing, (void *stream, int *status),
+     standin_stream_capture(stream, status))
+CUDA(cuStreamBeginCapture_v2, (void *stream, int mode),
+     ((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
+     standin_capture_begin(stream, mode))
+CUDA(cuThreadExchangeStreamCaptureMode, (int *mode),
+     standin_capture_exchange(mode))
+CUDA(cuStreamEndCapture, (void *stream, void **graph),
+     standin_capture_end(stream, graph))
 
 int cuGraphDestroy(void *graph)
 {
@@ -394,32 +281,6 @@ static int standin_cuda_wait64(void *stream, uint64_t address, uint64_t value,
                            (uint64_t[]){value, flags});
 }
 
-static int standin_cuda_batch(void *stream, unsigned count,
-                              standin_cuda_op_t *ops, unsigned flags)
-{
-    standin_op_t *all = calloc(count + 1, sizeof(*all));
-    unsigned i;
-    int err;
-
-    _Static_assert(sizeof(standin_cuda_op_t) == 48, "size of an operation");
-    if ((flags != 0) || (all == NULL)) {
-        free(all);
-        return (flags != 0) ? STANDIN_ERR_INVALID : STANDIN_ERR_NO_MEMORY;
-    }
-    for (i = 0; i < count; ++i) {
-        all[i] = (standin_op_t){
-            .op      = (int)ops[i].op,
-            .flags   = ops[i].flags,
-            .address = ops[i].address,
-            .value   = ops[i].value,
-            .mask    = UINT64_MAX
-        };
-    }
-    err = standin_enqueue_ops(stream, all, count, 1);
-    free(all);
-    return err;
-}
-
 /* The driver's option for the first memory operations is not set */
 static int standin_cuda_is_old(void)
 {
@@ -427,40 +288,26 @@ static int standin_cuda_is_old(void)
     return standin_set.memops != 1;
 }
 
-int cuStreamWriteValue32(void *stream, uint64_t address, uint32_t value,
-                         unsigned flags)
-{
-    return standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
-           standin_cuda_write32(stream, address, value, flags);
-}
-
-int cuStreamWriteValue64(void *stream, uint64_t address, uint64_t value,
-                         unsigned flags)
-{
-    return standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
-           standin_cuda_write64(stream, address, value, flags);
-}
-
-int cuStreamWaitValue32(void *stream, uint64_t address, uint32_t value,
-                        unsigned flags)
-{
-    return standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
-           standin_cuda_wait32(stream, address, value, flags);
-}
-
-int cuStreamWaitValue64(void *stream, uint64_t address, uint64_t value,
-                        unsigned flags)
-{
-    return standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
-           standin_cuda_wait64(stream, address, value, flags);
-}
-
-int cuStreamBatchMemOp(void *stream, unsigned count, standin_cuda_op_t *ops,
-                       unsigned flags)
-{
-    return standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
-           standin_cuda_batch(stream, count, ops, flags);
-}
+CUDA(cuStreamWriteValue32,
+     (void *stream, uint64_t address, uint32_t value, unsigned flags),
+     standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
+     standin_cuda_write32(stream, address, value, flags))
+CUDA(cuStreamWriteValue64,
+     (void *stream, uint64_t address, uint64_t value, unsigned flags),
+     standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
+     standin_cuda_write64(stream, address, value, flags))
+CUDA(cuStreamWaitValue32,
+     (void *stream, uint64_t address, uint32_t value, unsigned flags),
+     standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
+     standin_cuda_wait32(stream, address, value, flags))
+CUDA(cuStreamWaitValue64,
+     (void *stream, uint64_t address, uint64_t value, unsigned flags),
+     standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
+     standin_cuda_wait64(stream, address, value, flags))
+CUDA(cuStreamBatchMemOp,
+     (void *stream, unsigned count, standin_batch_op_t *ops, unsigned flags),
+     standin_cuda_is_old() ? STANDIN_ERR_UNSUPPORTED :
+     standin_enqueue_batch(stream, count, ops, flags))
 
 STANDIN_SINCE(cuStreamWriteValue32_v2, standin_cuda_write32,
               STANDIN_CUDA_11_7);
@@ -468,14 +315,12 @@ STANDIN_SINCE(cuStreamWriteValue64_v2, standin_cuda_write64,
               STANDIN_CUDA_11_7);
 STANDIN_SINCE(cuStreamWaitValue32_v2, standin_cuda_wait32, STANDIN_CUDA_11_7);
 STANDIN_SINCE(cuStreamWaitValue64_v2, standin_cuda_wait64, STANDIN_CUDA_11_7);
-STANDIN_SINCE(cuStreamBatchMemOp_v2, standin_cuda_batch, STANDIN_CUDA_11_7);
+STANDIN_SINCE(cuStreamBatchMemOp_v2, standin_enqueue_batch, STANDIN_CUDA_11_7);
 
 /* Kernels and host functions */
 
-int cuLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg)
-{
-    return standin_enqueue_host(stream, func, NULL, arg);
-}
+CUDA(cuLaunchHostFunc, (void *stream, void (*func)(void *arg), void *arg),
+     standin_enqueue_host(stream, func, NULL, arg))
 
 int cuLaunchKernel(void (*func)(void *args), unsigned grid_x, unsigned grid_y,
                    unsigned grid_z, unsigned block_x, unsigned block_y,
@@ -506,30 +351,13 @@ int cuEventCreate(void **event, unsigned flags)
     return standin_event_create(!(flags & 2), event);
 }
 
-int cuEventDestroy_v2(void *event)
-{
-    return standin_event_destroy(event);
-}
-
-int cuEventRecord(void *event, void *stream)
-{
-    return standin_event_record(event, stream);
-}
-
-int cuEventQuery(void *event)
-{
-    return standin_event_query(event);
-}
-
-int cuEventSynchronize(void *event)
-{
-    return standin_event_sync(event);
-}
-
-int cuEventElapsedTime(float *ms, void *start, void *end)
-{
-    return standin_event_time(start, end, ms);
-}
+CUDA(cuEventDestroy_v2, (void *event), standin_event_destroy(event))
+CUDA(cuEventRecord, (void *event, void *stream),
+     standin_event_record(event, stream))
+CUDA(cuEventQuery, (void *event), standin_event_query(event))
+CUDA(cuEventSynchronize, (void *event), standin_event_sync(event))
+CUDA(cuEventElapsedTime, (float *ms, void *start, void *end),
+     standin_event_time(start, end, ms))
 
 /* The newest function that the caller's version has: memory operations are the
  * ones of which there are two */

@@ -8,21 +8,13 @@
 
 /* Memory */
 
-int cuMemAlloc_v2(uint64_t *address, size_t size)
-{
-    return standin_mem_alloc(size, STANDIN_DEVICE, 0, address);
-}
-
-int cuMemAllocManaged(uint64_t *address, size_t size, unsigned flags)
-{
-    return ((flags != 1) && (flags != 2)) ? STANDIN_ERR_INVALID :
-           standin_mem_alloc(size, STANDIN_MANAGED, 0, address);
-}
-
-int cuMemFree_v2(uint64_t address)
-{
-    return (address == 0) ? STANDIN_OK : standin_mem_free(address, 0);
-}
+CUDA(cuMemAlloc_v2, (uint64_t *address, size_t size),
+     standin_mem_alloc(size, STANDIN_DEVICE, 0, address))
+CUDA(cuMemAllocManaged, (uint64_t *address, size_t size, unsigned flags),
+     ((flags != 1) && (flags != 2)) ? STANDIN_ERR_INVALID :
+     standin_mem_alloc(size, STANDIN_MANAGED, 0, address))
+CUDA(cuMemFree_v2, (uint64_t address),
+     (address == 0) ? STANDIN_OK : standin_mem_free(address, 0))
 
 int cuMemHostAlloc(void **address, size_t size, unsigned flags)
 {
@@ -35,27 +27,15 @@ int cuMemHostAlloc(void **address, size_t size, unsigned flags)
     return err;
 }
 
-int cuMemFreeHost(void *address)
-{
-    return standin_mem_free((uintptr_t)address, 1);
-}
-
-int cuMemHostRegister_v2(void *address, size_t size, unsigned flags)
-{
-    return (flags > 15) ? STANDIN_ERR_INVALID :
-           standin_mem_register(address, size, (flags & 4) != 0, flags);
-}
-
-int cuMemHostUnregister(void *address)
-{
-    return standin_mem_unregister(address);
-}
-
-int cuMemHostGetDevicePointer_v2(uint64_t *device, void *host, unsigned flags)
-{
-    return (flags != 0) ? STANDIN_ERR_INVALID :
-           standin_mem_device_pointer(host, device);
-}
+CUDA(cuMemFreeHost, (void *address), standin_mem_free((uintptr_t)address, 1))
+CUDA(cuMemHostRegister_v2, (void *address, size_t size, unsigned flags),
+     (flags > 15) ? STANDIN_ERR_INVALID :
+     standin_mem_register(address, size, (flags & 4) != 0, flags))
+CUDA(cuMemHostUnregister, (void *address), standin_mem_unregister(address))
+CUDA(cuMemHostGetDevicePointer_v2,
+     (uint64_t *device, void *host, unsigned flags),
+     (flags != 0) ? STANDIN_ERR_INVALID :
+     standin_mem_device_pointer(host, device))
 
 int cuMemGetAddressRange_v2(uint64_t *base, size_t *size, uint64_t address)
 {
@@ -86,48 +66,31 @@ static int standin_cuda_attribute(void *value, int attribute,
     int is_device = (info->kind == STANDIN_DEVICE) ||
                     (info->kind == STANDIN_IPC) ||
                     (info->kind == STANDIN_MANAGED);
+    unsigned type         = !is_known ? 0 : is_device ? 2 : 1;
+    unsigned char none    = 0;
+    unsigned char managed = is_known && (info->kind == STANDIN_MANAGED);
+    unsigned char legacy  = is_known && (info->kind == STANDIN_DEVICE);
+    unsigned char mapped  = (unsigned char)is_known;
+    int device            = is_known ? info->device : -2;
+    int err;
 
-    switch (attribute) {
-    case 1: /* CONTEXT */
-        *(void**)value = info->ctx;
-        return STANDIN_OK;
-    case 2: /* MEMORY_TYPE */
-        *(unsigned*)value = !is_known ? 0 : is_device ? 2 : 1;
-        return STANDIN_OK;
-    case 3: /* DEVICE_POINTER */
-        *(uint64_t*)value = info->dev;
-        return STANDIN_OK;
-    case 4: /* HOST_POINTER */
-        *(void**)value = (void*)(uintptr_t)info->host;
-        return (is_known && (info->host == 0)) ? STANDIN_ERR_INVALID :
-                                                 STANDIN_OK;
-    case 6: /* SYNC_MEMOPS */
-        *(unsigned char*)value = 0;
-        return STANDIN_OK;
-    case 8: /* IS_MANAGED */
-        *(unsigned char*)value = is_known && (info->kind == STANDIN_MANAGED);
-        return STANDIN_OK;
-    case 7: /* BUFFER_ID */
-        *(uint64_t*)value = info->id;
-        return STANDIN_OK;
-    case 9: /* DEVICE_ORDINAL */
-        *(int*)value = is_known ? info->device : -2;
-        return STANDIN_OK;
-    case 10: /* IS_LEGACY_CUDA_IPC_CAPABLE */
-        *(unsigned char*)value = is_known && (info->kind == STANDIN_DEVICE);
-        return STANDIN_OK;
-    case 11: /* RANGE_START_ADDR */
-        *(uint64_t*)value = info->start;
-        return STANDIN_OK;
-    case 12: /* RANGE_SIZE */
-        *(size_t*)value = info->size;
-        return STANDIN_OK;
-    case 13: /* MAPPED */
-        *(unsigned char*)value = (unsigned char)is_known;
-        return STANDIN_OK;
-    default:
-        return STANDIN_ERR_INVALID;
-    }
+    err = standin_tell((const standin_attribute_t[]){
+        {1, &info->ctx, sizeof(info->ctx)}, /* CONTEXT */
+        {2, &type, sizeof(type)}, /* MEMORY_TYPE */
+        {3, &info->dev, sizeof(info->dev)}, /* DEVICE_POINTER */
+        {4, &info->host, sizeof(info->host)}, /* HOST_POINTER */
+        {6, &none, sizeof(none)}, /* SYNC_MEMOPS */
+        {7, &info->id, sizeof(info->id)}, /* BUFFER_ID */
+        {8, &managed, sizeof(managed)}, /* IS_MANAGED */
+        {9, &device, sizeof(device)}, /* DEVICE_ORDINAL */
+        {10, &legacy, sizeof(legacy)}, /* IS_LEGACY_CUDA_IPC_CAPABLE */
+        {11, &info->start, sizeof(info->start)}, /* RANGE_START_ADDR */
+        {12, &info->size, sizeof(info->size)}, /* RANGE_SIZE */
+        {13, &mapped, sizeof(mapped)}, /* MAPPED */
+        {0, NULL, 0}
+    }, attribute, value);
+    return ((attribute == 4) && is_known && (info->host == 0)) ?
+           STANDIN_ERR_INVALID : err;
 }
 
 int cuPointerGetAttribute(void *value, int attribute, uint64_t address)
@@ -187,26 +150,16 @@ int cuMemcpy(uint64_t dst, uint64_t src, size_t size)
     return standin_enqueue_copy(NULL, &copy, 1);
 }
 
-int cuMemcpyAsync(uint64_t dst, uint64_t src, size_t size, void *stream)
-{
-    return standin_cuda_copy(dst, src, size, stream, 0);
-}
-
-int cuMemcpyDtoDAsync_v2(uint64_t dst, uint64_t src, size_t size, void *stream)
-{
-    return standin_cuda_copy(dst, src, size, stream, 3);
-}
-
-int cuMemcpyDtoHAsync_v2(void *dst, uint64_t src, size_t size, void *stream)
-{
-    return standin_cuda_copy((uintptr_t)dst, src, size, stream, 1);
-}
-
-int cuMemcpyHtoDAsync_v2(uint64_t dst, const void *src, size_t size,
-                         void *stream)
-{
-    return standin_cuda_copy(dst, (uintptr_t)src, size, stream, 2);
-}
+CUDA(cuMemcpyAsync, (uint64_t dst, uint64_t src, size_t size, void *stream),
+     standin_cuda_copy(dst, src, size, stream, 0))
+CUDA(cuMemcpyDtoDAsync_v2,
+     (uint64_t dst, uint64_t src, size_t size, void *stream),
+     standin_cuda_copy(dst, src, size, stream, 3))
+CUDA(cuMemcpyDtoHAsync_v2, (void *dst, uint64_t src, size_t size, void *stream),
+     standin_cuda_copy((uintptr_t)dst, src, size, stream, 1))
+CUDA(cuMemcpyHtoDAsync_v2,
+     (uint64_t dst, const void *src, size_t size, void *stream),
+     standin_cuda_copy(dst, (uintptr_t)src, size, stream, 2))
 
 int cuMemcpy2DAsync_v2(const standin_cuda_copy_t *copy, void *stream)
 {
@@ -245,7 +198,7 @@ int cuMemsetD8Async(uint64_t dst, unsigned char value, size_t size,
 
 /* IPC handles */
 
-int cuIpcGetMemHandle(standin_cuda_ipc_t *handle, uint64_t address)
+int cuIpcGetMemHandle(standin_handle_t *handle, uint64_t address)
 {
     standin_ipc_t plain = {0};
     int err             = standin_mem_ipc_get(address, &plain);
@@ -255,7 +208,7 @@ int cuIpcGetMemHandle(standin_cuda_ipc_t *handle, uint64_t address)
     return err;
 }
 
-int cuIpcOpenMemHandle_v2(uint64_t *address, standin_cuda_ipc_t handle,
+int cuIpcOpenMemHandle_v2(uint64_t *address, standin_handle_t handle,
                           unsigned flags)
 {
     standin_ipc_t plain;
@@ -265,13 +218,7 @@ int cuIpcOpenMemHandle_v2(uint64_t *address, standin_cuda_ipc_t handle,
            standin_mem_ipc_open(&plain, address);
 }
 
-int cuIpcOpenMemHandle(uint64_t *address, standin_cuda_ipc_t handle,
-                       unsigned flags)
-{
-    return cuIpcOpenMemHandle_v2(address, handle, flags);
-}
-
-int cuIpcCloseMemHandle(uint64_t address)
-{
-    return standin_mem_ipc_close(address);
-}
+CUDA(cuIpcOpenMemHandle,
+     (uint64_t *address, standin_handle_t handle, unsigned flags),
+     cuIpcOpenMemHandle_v2(address, handle, flags))
+CUDA(cuIpcCloseMemHandle, (uint64_t address), standin_mem_ipc_close(address))

@@ -7,6 +7,7 @@
  */
 #include "standin.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define STANDIN_MAX_BATCH 256
@@ -99,6 +100,32 @@ int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
     memcpy(cmd->data, ops, count * sizeof(*ops));
     standin_ops_count(ops, count, is_batch);
     return standin_leave(standin_enqueue(cmd));
+}
+
+int standin_enqueue_batch(void *handle, unsigned count,
+                          standin_batch_op_t *ops, unsigned flags)
+{
+    standin_op_t *all = calloc(count + 1, sizeof(*all));
+    unsigned i;
+    int err;
+
+    _Static_assert(sizeof(*ops) == 48, "size of an operation");
+    if ((flags != 0) || (all == NULL)) {
+        free(all);
+        return (flags != 0) ? STANDIN_ERR_INVALID : STANDIN_ERR_NO_MEMORY;
+    }
+    for (i = 0; i < count; ++i) {
+        all[i] = (standin_op_t){
+            .op      = (int)ops[i].op,
+            .flags   = ops[i].flags,
+            .address = ops[i].address,
+            .value   = ops[i].value,
+            .mask    = UINT64_MAX
+        };
+    }
+    err = standin_enqueue_ops(handle, all, count, 1);
+    free(all);
+    return err;
 }
 
 /* Copies, kernels, host functions */

@@ -32,30 +32,7 @@ const standin_kind_t standin_kind = {
 };
 
 static const standin_name_t standin_hip_names[] = {
-    {STANDIN_OK, "hipSuccess"},
-    {STANDIN_ERR_INVALID, "hipErrorInvalidValue"},
-    {STANDIN_ERR_NO_MEMORY, "hipErrorOutOfMemory"},
-    {STANDIN_ERR_NOT_INITIALIZED, "hipErrorNotInitialized"},
-    {STANDIN_ERR_NO_DEVICE, "hipErrorNoDevice"},
-    {STANDIN_ERR_BAD_DEVICE, "hipErrorInvalidDevice"},
-    {STANDIN_ERR_CONTEXT, "hipErrorInvalidContext"},
-    {STANDIN_ERR_MAP, "hipErrorMapFailed"},
-    {STANDIN_ERR_NO_PEER, "hipErrorPeerAccessUnsupported"},
-    {STANDIN_ERR_HANDLE, "hipErrorInvalidHandle"},
-    {STANDIN_ERR_STATE, "hipErrorIllegalState"},
-    {STANDIN_ERR_NOT_READY, "hipErrorNotReady"},
-    {STANDIN_ERR_ADDRESS, "hipErrorIllegalAddress"},
-    {STANDIN_ERR_PEER_ENABLED, "hipErrorPeerAccessAlreadyEnabled"},
-    {STANDIN_ERR_REGISTERED, "hipErrorHostMemoryAlreadyRegistered"},
-    {STANDIN_ERR_NOT_REGISTERED, "hipErrorHostMemoryNotRegistered"},
-    {STANDIN_ERR_LOST, "hipErrorLaunchFailure"},
-    {STANDIN_ERR_UNSUPPORTED, "hipErrorNotSupported"},
-    {STANDIN_ERR_CAPTURE, "hipErrorStreamCaptureUnsupported"},
-    {STANDIN_ERR_INVALIDATED, "hipErrorStreamCaptureInvalidated"},
-    {STANDIN_ERR_UNMATCHED, "hipErrorStreamCaptureUnmatched"},
-    {STANDIN_ERR_ISOLATION, "hipErrorStreamCaptureIsolation"},
-    {STANDIN_ERR_IMPLICIT, "hipErrorStreamCaptureImplicit"},
-    {STANDIN_ERR_CAPTURED, "hipErrorCapturedEvent"},
+    STANDIN_HIP_NAMES,
     {0, NULL}
 };
 
@@ -71,12 +48,9 @@ int standin_hip_end(int err)
     return err;
 }
 
-int hipInit(unsigned flags)
-{
-    return standin_hip_end((flags != 0)      ? STANDIN_ERR_INVALID :
-                           (hsa_init() != 0) ? STANDIN_ERR_NOT_INITIALIZED :
-                                               standin_init());
-}
+HIP(hipInit, (unsigned flags),
+    (flags != 0)      ? STANDIN_ERR_INVALID :
+    (hsa_init() != 0) ? STANDIN_ERR_NOT_INITIALIZED : standin_init())
 
 int hipRuntimeGetVersion(int *version)
 {
@@ -129,15 +103,8 @@ int hipGetDeviceCount(int *count)
     return standin_hip_end(err);
 }
 
-int hipSetDevice(int device)
-{
-    return standin_hip_end(standin_device_set(device));
-}
-
-int hipGetDevice(int *device)
-{
-    return standin_hip_end(standin_device_get(device));
-}
+HIP(hipSetDevice, (int device), standin_device_set(device))
+HIP(hipGetDevice, (int *device), standin_device_get(device))
 
 int hipDeviceGetName(char *name, int length, int device)
 {
@@ -153,30 +120,19 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     if (err != STANDIN_OK) {
         return standin_hip_end(err);
     }
-    switch (attribute) {
-    case 3: /* hipDeviceAttributeCanMapHostMemory */
-        *value = 1;
-        break;
-    case 4: /* hipDeviceAttributeCanUseHostPointerForRegisteredMem */
-        *value = !standin_set.offset;
-        break;
-    case 9: /* hipDeviceAttributeConcurrentManagedAccess */
-        *value = standin_set.managed;
-        break;
-    case 10013: /* hipDeviceAttributeCanUseStreamWaitValue */
-        *value = (standin_set.memops != 0);
-        break;
-    default:
-        *value = 0;
-        break;
-    }
+    *value = 0;
+    (void)standin_tell((const standin_attribute_t[]){
+        STANDIN_INT(3, 1), /* CanMapHostMemory */
+        /* CanUseHostPointerForRegisteredMem */
+        STANDIN_INT(4, !standin_set.offset),
+        STANDIN_INT(9, standin_set.managed), /* ConcurrentManagedAccess */
+        STANDIN_INT(10013, standin_set.memops != 0), /* CanUseStreamWaitValue */
+        {0, NULL, 0}
+    }, attribute, value);
     return standin_hip_end(standin_leave(standin_device_check(device)));
 }
 
-int hipDeviceSynchronize(void)
-{
-    return standin_hip_end(standin_ctx_sync());
-}
+HIP(hipDeviceSynchronize, (void), standin_ctx_sync())
 
 int hipDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
@@ -200,16 +156,10 @@ static int standin_hip_uuid(void *uuid, int device)
 
 STANDIN_SINCE(hipDeviceGetUuid, standin_hip_uuid, STANDIN_HIP_5_2);
 
-int hipDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    return standin_hip_end(standin_peer_can(device, peer, can));
-}
-
-int hipDeviceEnablePeerAccess(int peer, unsigned flags)
-{
-    return standin_hip_end((flags == 0) ? standin_peer_enable(peer) :
-                                          STANDIN_ERR_INVALID);
-}
+HIP(hipDeviceCanAccessPeer, (int *can, int device, int peer),
+    standin_peer_can(device, peer, can))
+HIP(hipDeviceEnablePeerAccess, (int peer, unsigned flags),
+    (flags == 0) ? standin_peer_enable(peer) : STANDIN_ERR_INVALID)
 
 /* Streams */
 
@@ -231,75 +181,30 @@ int hipStreamCreate(void **stream)
     return hipStreamCreateWithPriority(stream, 0, 0);
 }
 
-int hipStreamDestroy(void *stream)
-{
-    return standin_hip_end(standin_stream_destroy(stream));
-}
+HIP(hipStreamDestroy, (void *stream), standin_stream_destroy(stream))
 
-int hipStreamGetPriority(void *stream, int *priority)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
+HIP(hipStreamGetPriority, (void *stream, int *priority),
+    standin_stream_priority(stream, priority))
 
-    if (err == STANDIN_OK) {
-        *priority = info.priority;
-    }
-    return standin_hip_end(err);
-}
+static HIP(standin_hip_stream_device, (void *stream, int *device),
+           standin_stream_device(stream, device))
 
-static int standin_hip_stream_device(void *stream, int *device)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
+HIP(hipStreamQuery, (void *stream), standin_stream_query(stream))
+HIP(hipStreamSynchronize, (void *stream), standin_stream_sync(stream))
+HIP(hipStreamWaitEvent, (void *stream, void *event, unsigned flags),
+    (flags != 0) ? STANDIN_ERR_INVALID :
+    standin_stream_wait_event(stream, event))
 
-    if (err == STANDIN_OK) {
-        *device = info.device;
-    }
-    return standin_hip_end(err);
-}
+HIP(hipStreamIsCapturing, (void *stream, int *status),
+    standin_stream_capture(stream, status))
 
-int hipStreamQuery(void *stream)
-{
-    return standin_hip_end(standin_stream_query(stream));
-}
+HIP(hipStreamBeginCapture, (void *stream, int mode),
+    ((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
+    standin_capture_begin(stream, mode))
+HIP(hipStreamEndCapture, (void *stream, void **graph),
+    standin_capture_end(stream, graph))
 
-int hipStreamSynchronize(void *stream)
-{
-    return standin_hip_end(standin_stream_sync(stream));
-}
-
-int hipStreamWaitEvent(void *stream, void *event, unsigned flags)
-{
-    return standin_hip_end((flags != 0) ? STANDIN_ERR_INVALID :
-                           standin_stream_wait_event(stream, event));
-}
-
-int hipStreamIsCapturing(void *stream, int *status)
-{
-    standin_stream_info_t info;
-    int err = standin_stream_info(stream, &info);
-
-    if (err == STANDIN_OK) {
-        *status = info.capture;
-    }
-    return standin_hip_end(err);
-}
-
-int hipStreamBeginCapture(void *stream, int mode)
-{
-    return standin_hip_end(((mode < 0) || (mode > 2)) ? STANDIN_ERR_INVALID :
-                           standin_capture_begin(stream, mode));
-}
-
-int hipStreamEndCapture(void *stream, void **graph)
-{
-    return standin_hip_end(standin_capture_end(stream, graph));
-}
-
-static int standin_hip_exchange(int *mode)
-{
-    return standin_hip_end(standin_capture_exchange(mode));
-}
+static HIP(standin_hip_exchange, (int *mode), standin_capture_exchange(mode))
 
 STANDIN_SINCE(hipThreadExchangeStreamCaptureMode, standin_hip_exchange,
               STANDIN_HIP_5_2);
@@ -370,52 +275,27 @@ int hipStreamWaitValue64(void *stream, void *address, uint64_t value,
     });
 }
 
-static int standin_hip_batch(void *stream, unsigned count,
-                             standin_hip_op_t *ops, unsigned flags)
-{
-    standin_op_t *all = calloc(count + 1, sizeof(*all));
-    unsigned i;
-    int err;
-
-    _Static_assert(sizeof(standin_hip_op_t) == 48, "size of an operation");
-    if ((flags != 0) || (all == NULL)) {
-        free(all);
-        return standin_hip_end((flags != 0) ? STANDIN_ERR_INVALID :
-                                              STANDIN_ERR_NO_MEMORY);
-    }
-    for (i = 0; i < count; ++i) {
-        all[i] = (standin_op_t){
-            .op      = (int)ops[i].op,
-            .flags   = ops[i].flags,
-            .address = ops[i].address,
-            .value   = ops[i].value,
-            .mask    = UINT64_MAX
-        };
-    }
-    err = standin_enqueue_ops(stream, all, count, 1);
-    free(all);
-    return standin_hip_end(err);
-}
+static HIP(standin_hip_batch,
+           (void *stream, unsigned count, standin_batch_op_t *ops,
+            unsigned flags),
+           standin_enqueue_batch(stream, count, ops, flags))
 
 STANDIN_SINCE(hipStreamBatchMemOp, standin_hip_batch, STANDIN_HIP_6_4);
 STANDIN_SINCE(hipStreamGetDevice, standin_hip_stream_device, STANDIN_HIP_5_6);
 
 /* Kernels and host functions */
 
-static int standin_hip_launch(void *stream, void (*func)(void *arg), void *arg)
-{
-    return standin_hip_end(standin_enqueue_host(stream, func, NULL, arg));
-}
+static HIP(standin_hip_launch,
+           (void *stream, void (*func)(void *arg), void *arg),
+           standin_enqueue_host(stream, func, NULL, arg))
 
 STANDIN_SINCE(hipLaunchHostFunc, standin_hip_launch, STANDIN_HIP_5_3);
 
-int hipStreamAddCallback(void *stream,
-                         void (*func)(void *stream, int status, void *arg),
-                         void *arg, unsigned flags)
-{
-    return standin_hip_end((flags != 0) ? STANDIN_ERR_INVALID :
-                           standin_enqueue_host(stream, NULL, func, arg));
-}
+HIP(hipStreamAddCallback,
+    (void *stream, void (*func)(void *stream, int status, void *arg),
+     void *arg, unsigned flags),
+    (flags != 0) ? STANDIN_ERR_INVALID :
+    standin_enqueue_host(stream, NULL, func, arg))
 
 int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
                           unsigned grid_y, unsigned grid_z, unsigned block_x,
@@ -440,37 +320,18 @@ int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
 
 /* Events */
 
-int hipEventCreateWithFlags(void **event, unsigned flags)
-{
-    return standin_hip_end(standin_event_create(!(flags & 2), event));
-}
+HIP(hipEventCreateWithFlags, (void **event, unsigned flags),
+    standin_event_create(!(flags & 2), event))
 
 int hipEventCreate(void **event)
 {
     return hipEventCreateWithFlags(event, 0);
 }
 
-int hipEventDestroy(void *event)
-{
-    return standin_hip_end(standin_event_destroy(event));
-}
-
-int hipEventRecord(void *event, void *stream)
-{
-    return standin_hip_end(standin_event_record(event, stream));
-}
-
-int hipEventQuery(void *event)
-{
-    return standin_hip_end(standin_event_query(event));
-}
-
-int hipEventSynchronize(void *event)
-{
-    return standin_hip_end(standin_event_sync(event));
-}
-
-int hipEventElapsedTime(float *ms, void *start, void *end)
-{
-    return standin_hip_end(standin_event_time(start, end, ms));
-}
+HIP(hipEventDestroy, (void *event), standin_event_destroy(event))
+HIP(hipEventRecord, (void *event, void *stream),
+    standin_event_record(event, stream))
+HIP(hipEventQuery, (void *event), standin_event_query(event))
+HIP(hipEventSynchronize, (void *event), standin_event_sync(event))
+HIP(hipEventElapsedTime, (float *ms, void *start, void *end),
+    standin_event_time(start, end, ms))

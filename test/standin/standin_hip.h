@@ -11,23 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** hipIpcMemHandle_t */
-typedef struct {
-    char reserved[64];
-} standin_hip_ipc_t;
-
-/** hipStreamBatchMemOpParams; fields of a flush or barrier are not used */
-typedef struct {
-    uint32_t op;
-    uint32_t op_flags;
-    uint64_t address;
-    uint64_t value;
-    uint32_t flags;
-    uint32_t reserved;
-    uint64_t alias;
-    uint64_t more;
-} standin_hip_op_t;
-
 /** hipPointerAttribute_t */
 typedef struct {
     int      type; /**< To ROCm 5: 0 host, 1 device; from 6 on: 1 and 2 */
@@ -38,110 +21,134 @@ typedef struct {
     unsigned flags;
 } standin_hip_pointer_t;
 
-STANDIN_API int hipInit(unsigned flags);
-STANDIN_API int hipRuntimeGetVersion(int *version);
-STANDIN_API int hipDriverGetVersion(int *version);
-STANDIN_API const char *hipGetErrorName(int err);
-STANDIN_API const char *hipGetErrorString(int err);
-STANDIN_API int hipGetLastError(void);
-STANDIN_API int hipPeekAtLastError(void);
+/** Results, and what they are called. */
+#define STANDIN_HIP_NAMES \
+    {0, "hipSuccess"}, \
+    {1, "hipErrorInvalidValue"}, \
+    {2, "hipErrorOutOfMemory"}, \
+    {3, "hipErrorNotInitialized"}, \
+    {4, "hipErrorDeinitialized"}, \
+    {100, "hipErrorNoDevice"}, \
+    {101, "hipErrorInvalidDevice"}, \
+    {201, "hipErrorInvalidContext"}, \
+    {205, "hipErrorMapFailed"}, \
+    {217, "hipErrorPeerAccessUnsupported"}, \
+    {304, "hipErrorOperatingSystem"}, \
+    {400, "hipErrorInvalidHandle"}, \
+    {401, "hipErrorIllegalState"}, \
+    {500, "hipErrorNotFound"}, \
+    {600, "hipErrorNotReady"}, \
+    {700, "hipErrorIllegalAddress"}, \
+    {704, "hipErrorPeerAccessAlreadyEnabled"}, \
+    {705, "hipErrorPeerAccessNotEnabled"}, \
+    {712, "hipErrorHostMemoryAlreadyRegistered"}, \
+    {713, "hipErrorHostMemoryNotRegistered"}, \
+    {719, "hipErrorLaunchFailure"}, \
+    {801, "hipErrorNotSupported"}, \
+    {900, "hipErrorStreamCaptureUnsupported"}, \
+    {901, "hipErrorStreamCaptureInvalidated"}, \
+    {902, "hipErrorStreamCaptureMerge"}, \
+    {903, "hipErrorStreamCaptureUnmatched"}, \
+    {904, "hipErrorStreamCaptureUnjoined"}, \
+    {905, "hipErrorStreamCaptureIsolation"}, \
+    {906, "hipErrorStreamCaptureImplicit"}, \
+    {907, "hipErrorCapturedEvent"}, \
+    {908, "hipErrorStreamCaptureWrongThread"}
 
-STANDIN_API int hipGetDeviceCount(int *count);
-STANDIN_API int hipSetDevice(int device);
-STANDIN_API int hipGetDevice(int *device);
-STANDIN_API int hipDeviceGetName(char *name, int length, int device);
-STANDIN_API int hipDeviceGetAttribute(int *value, int attribute, int device);
-STANDIN_API int hipDeviceSynchronize(void);
-STANDIN_API int hipDeviceGetStreamPriorityRange(int *least, int *greatest);
-STANDIN_API int hipDeviceGetPCIBusId(char *text, int length, int device);
-STANDIN_API int hipDeviceGetUuid(void *uuid, int device);
-STANDIN_API int hipDeviceCanAccessPeer(int *can, int device, int peer);
-STANDIN_API int hipDeviceEnablePeerAccess(int peer, unsigned flags);
+#pragma GCC visibility push(default)
 
-STANDIN_API int hipStreamCreate(void **stream);
-STANDIN_API int hipStreamCreateWithFlags(void **stream, unsigned flags);
-STANDIN_API int hipStreamCreateWithPriority(void **stream, unsigned flags,
-                                            int priority);
-STANDIN_API int hipStreamDestroy(void *stream);
-STANDIN_API int hipStreamGetPriority(void *stream, int *priority);
-STANDIN_API int hipStreamGetDevice(void *stream, int *device);
-STANDIN_API int hipStreamQuery(void *stream);
-STANDIN_API int hipStreamSynchronize(void *stream);
-STANDIN_API int hipStreamWaitEvent(void *stream, void *event, unsigned flags);
-STANDIN_API int hipStreamIsCapturing(void *stream, int *status);
-STANDIN_API int hipStreamBeginCapture(void *stream, int mode);
-STANDIN_API int hipStreamEndCapture(void *stream, void **graph);
-STANDIN_API int hipThreadExchangeStreamCaptureMode(int *mode);
-STANDIN_API int hipGraphDestroy(void *graph);
-STANDIN_API int hipGraphGetNodes(void *graph, void **nodes, size_t *count);
+int hipInit(unsigned flags);
+int hipRuntimeGetVersion(int *version);
+int hipDriverGetVersion(int *version);
+const char *hipGetErrorName(int err);
+const char *hipGetErrorString(int err);
+int hipGetLastError(void);
+int hipPeekAtLastError(void);
 
-STANDIN_API int hipStreamWriteValue32(void *stream, void *address,
-                                      uint32_t value, unsigned flags);
-STANDIN_API int hipStreamWriteValue64(void *stream, void *address,
-                                      uint64_t value, unsigned flags);
-STANDIN_API int hipStreamWaitValue32(void *stream, void *address,
-                                     uint32_t value, unsigned flags,
-                                     uint32_t mask);
-STANDIN_API int hipStreamWaitValue64(void *stream, void *address,
-                                     uint64_t value, unsigned flags,
-                                     uint64_t mask);
-STANDIN_API int hipStreamBatchMemOp(void *stream, unsigned count,
-                                    standin_hip_op_t *ops, unsigned flags);
+int hipGetDeviceCount(int *count);
+int hipSetDevice(int device);
+int hipGetDevice(int *device);
+int hipDeviceGetName(char *name, int length, int device);
+int hipDeviceGetAttribute(int *value, int attribute, int device);
+int hipDeviceSynchronize(void);
+int hipDeviceGetStreamPriorityRange(int *least, int *greatest);
+int hipDeviceGetPCIBusId(char *text, int length, int device);
+int hipDeviceGetUuid(void *uuid, int device);
+int hipDeviceCanAccessPeer(int *can, int device, int peer);
+int hipDeviceEnablePeerAccess(int peer, unsigned flags);
 
-STANDIN_API int hipLaunchHostFunc(void *stream, void (*func)(void *arg),
-                                  void *arg);
-STANDIN_API int hipStreamAddCallback(void *stream,
-                                     void (*func)(void *stream, int status,
-                                                  void *arg),
-                                     void *arg, unsigned flags);
-STANDIN_API int hipModuleLaunchKernel(void (*func)(void *args),
-                                      unsigned grid_x, unsigned grid_y,
-                                      unsigned grid_z, unsigned block_x,
-                                      unsigned block_y, unsigned block_z,
-                                      unsigned shared, void *stream,
-                                      void **params, void **extra);
+int hipStreamCreate(void **stream);
+int hipStreamCreateWithFlags(void **stream, unsigned flags);
+int hipStreamCreateWithPriority(void **stream, unsigned flags, int priority);
+int hipStreamDestroy(void *stream);
+int hipStreamGetPriority(void *stream, int *priority);
+int hipStreamGetDevice(void *stream, int *device);
+int hipStreamQuery(void *stream);
+int hipStreamSynchronize(void *stream);
+int hipStreamWaitEvent(void *stream, void *event, unsigned flags);
+int hipStreamIsCapturing(void *stream, int *status);
+int hipStreamBeginCapture(void *stream, int mode);
+int hipStreamEndCapture(void *stream, void **graph);
+int hipThreadExchangeStreamCaptureMode(int *mode);
+int hipGraphDestroy(void *graph);
+int hipGraphGetNodes(void *graph, void **nodes, size_t *count);
 
-STANDIN_API int hipMalloc(void **address, size_t size);
-STANDIN_API int hipMallocManaged(void **address, size_t size, unsigned flags);
-STANDIN_API int hipExtMallocWithFlags(void **address, size_t size,
-                                      unsigned flags);
-STANDIN_API int hipFree(void *address);
-STANDIN_API int hipHostMalloc(void **address, size_t size, unsigned flags);
-STANDIN_API int hipHostFree(void *address);
-STANDIN_API int hipHostRegister(void *address, size_t size, unsigned flags);
-STANDIN_API int hipHostUnregister(void *address);
-STANDIN_API int hipHostGetDevicePointer(void **device, void *host,
-                                        unsigned flags);
-STANDIN_API int hipMemGetAddressRange(void **base, size_t *size,
-                                      void *address);
-STANDIN_API int hipMemGetHandleForAddressRange(void *handle, void *address,
-                                               size_t size, int type,
-                                               uint64_t flags);
-STANDIN_API int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
-                                        const void *address);
-STANDIN_API int hipPointerGetAttribute(void *value, int attribute,
-                                       void *address);
+int hipStreamWriteValue32(void *stream, void *address, uint32_t value,
+                          unsigned flags);
+int hipStreamWriteValue64(void *stream, void *address, uint64_t value,
+                          unsigned flags);
+int hipStreamWaitValue32(void *stream, void *address, uint32_t value,
+                         unsigned flags, uint32_t mask);
+int hipStreamWaitValue64(void *stream, void *address, uint64_t value,
+                         unsigned flags, uint64_t mask);
+int hipStreamBatchMemOp(void *stream, unsigned count, standin_batch_op_t *ops,
+                        unsigned flags);
 
-STANDIN_API int hipMemcpy(void *dst, const void *src, size_t size, int kind);
-STANDIN_API int hipMemcpyAsync(void *dst, const void *src, size_t size,
-                               int kind, void *stream);
-STANDIN_API int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
-                                 size_t spitch, size_t width, size_t height,
-                                 int kind, void *stream);
-STANDIN_API int hipMemsetAsync(void *dst, int value, size_t size,
-                               void *stream);
+int hipLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg);
+int hipStreamAddCallback(void *stream,
+                         void (*func)(void *stream, int status, void *arg),
+                         void *arg, unsigned flags);
+int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
+                          unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared,
+                          void *stream, void **params, void **extra);
 
-STANDIN_API int hipEventCreate(void **event);
-STANDIN_API int hipEventCreateWithFlags(void **event, unsigned flags);
-STANDIN_API int hipEventDestroy(void *event);
-STANDIN_API int hipEventRecord(void *event, void *stream);
-STANDIN_API int hipEventQuery(void *event);
-STANDIN_API int hipEventSynchronize(void *event);
-STANDIN_API int hipEventElapsedTime(float *ms, void *start, void *end);
+int hipMalloc(void **address, size_t size);
+int hipMallocManaged(void **address, size_t size, unsigned flags);
+int hipExtMallocWithFlags(void **address, size_t size, unsigned flags);
+int hipFree(void *address);
+int hipHostMalloc(void **address, size_t size, unsigned flags);
+int hipHostFree(void *address);
+int hipHostRegister(void *address, size_t size, unsigned flags);
+int hipHostUnregister(void *address);
+int hipHostGetDevicePointer(void **device, void *host, unsigned flags);
+int hipMemGetAddressRange(void **base, size_t *size, void *address);
+int hipMemGetHandleForAddressRange(void *handle, void *address, size_t size,
+                                   int type, uint64_t flags);
+int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
+                            const void *address);
+int hipPointerGetAttribute(void *value, int attribute, void *address);
 
-STANDIN_API int hipIpcGetMemHandle(standin_hip_ipc_t *handle, void *address);
-STANDIN_API int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
-                                    unsigned flags);
-STANDIN_API int hipIpcCloseMemHandle(void *address);
+int hipMemcpy(void *dst, const void *src, size_t size, int kind);
+int hipMemcpyAsync(void *dst, const void *src, size_t size, int kind,
+                   void *stream);
+int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+                     size_t width, size_t height, int kind, void *stream);
+int hipMemsetAsync(void *dst, int value, size_t size, void *stream);
+
+int hipEventCreate(void **event);
+int hipEventCreateWithFlags(void **event, unsigned flags);
+int hipEventDestroy(void *event);
+int hipEventRecord(void *event, void *stream);
+int hipEventQuery(void *event);
+int hipEventSynchronize(void *event);
+int hipEventElapsedTime(float *ms, void *start, void *end);
+
+int hipIpcGetMemHandle(standin_handle_t *handle, void *address);
+int hipIpcOpenMemHandle(void **address, standin_handle_t handle,
+                        unsigned flags);
+int hipIpcCloseMemHandle(void *address);
+
+#pragma GCC visibility pop
 
 #endif

@@ -10,4 +10,11 @@
  * error. */
 int standin_hip_end(int err);
 
+/* A call of HIP that is one of what is common. */
+#define HIP(_name, _params, _result) \
+    int _name _params \
+    { \
+        return standin_hip_end(_result); \
+    }
+
 #endif

@@ -51,22 +51,16 @@ int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
                              flags);
 }
 
-int hipFree(void *address)
-{
-    return standin_hip_end((address == NULL) ? STANDIN_OK :
-                           standin_mem_free((uintptr_t)address, 0));
-}
+HIP(hipFree, (void *address),
+    (address == NULL) ? STANDIN_OK : standin_mem_free((uintptr_t)address, 0))
 
 int hipHostMalloc(void **address, size_t size, unsigned flags)
 {
     return standin_hip_alloc(address, size, STANDIN_PINNED, flags);
 }
 
-int hipHostFree(void *address)
-{
-    return standin_hip_end((address == NULL) ? STANDIN_OK :
-                           standin_mem_free((uintptr_t)address, 1));
-}
+HIP(hipHostFree, (void *address),
+    (address == NULL) ? STANDIN_OK : standin_mem_free((uintptr_t)address, 1))
 
 int hipHostRegister(void *address, size_t size, unsigned flags)
 {
@@ -86,10 +80,7 @@ int hipHostRegister(void *address, size_t size, unsigned flags)
     return standin_hip_end(err);
 }
 
-int hipHostUnregister(void *address)
-{
-    return standin_hip_end(standin_mem_unregister(address));
-}
+HIP(hipHostUnregister, (void *address), standin_mem_unregister(address))
 
 int hipHostGetDevicePointer(void **device, void *host, unsigned flags)
 {
@@ -115,14 +106,10 @@ int hipMemGetAddressRange(void **base, size_t *size, void *address)
     return standin_hip_end(err);
 }
 
-static int standin_hip_dmabuf(void *handle, void *address, size_t size,
-                              int type, uint64_t flags)
-{
-    return standin_hip_end(((type != 1) || (flags != 0)) ?
-                           STANDIN_ERR_INVALID :
-                           standin_mem_export((uintptr_t)address, size,
-                                              handle));
-}
+static HIP(standin_hip_dmabuf,
+           (void *handle, void *address, size_t size, int type, uint64_t flags),
+           ((type != 1) || (flags != 0)) ? STANDIN_ERR_INVALID :
+           standin_mem_export((uintptr_t)address, size, handle))
 
 STANDIN_SINCE(hipMemGetHandleForAddressRange, standin_hip_dmabuf,
               STANDIN_HIP_6_4);
@@ -180,6 +167,8 @@ static int standin_hip_pointer(void *value, int attribute, void *address)
 {
     standin_info_t info;
     int err = standin_mem_info((uintptr_t)address, &info);
+    unsigned type, id;
+    unsigned char managed;
 
     if ((err == STANDIN_ERR_INVALID) && (attribute == 2) &&
         !standin_has_version(STANDIN_HIP_6_2)) {
@@ -190,39 +179,21 @@ static int standin_hip_pointer(void *value, int attribute, void *address)
     if (err != STANDIN_OK) {
         return standin_hip_end(err);
     }
-    switch (attribute) {
-    case 1: /* CONTEXT */
-        *(void**)value = info.ctx;
-        break;
-    case 2: /* MEMORY_TYPE */
-        *(unsigned*)value = (unsigned)standin_hip_type(&info);
-        break;
-    case 3: /* DEVICE_POINTER */
-        *(void**)value = (void*)(uintptr_t)info.dev;
-        break;
-    case 4: /* HOST_POINTER */
-        *(void**)value = (void*)(uintptr_t)info.host;
-        break;
-    case 7: /* BUFFER_ID */
-        *(unsigned*)value = (unsigned)info.id;
-        break;
-    case 8: /* IS_MANAGED */
-        *(unsigned char*)value = (info.kind == STANDIN_MANAGED);
-        break;
-    case 9: /* DEVICE_ORDINAL */
-        *(int*)value = info.device;
-        break;
-    case 11: /* RANGE_START_ADDR */
-        *(void**)value = (void*)(uintptr_t)info.start;
-        break;
-    case 12: /* RANGE_SIZE */
-        *(size_t*)value = info.size;
-        break;
-    default:
-        err = STANDIN_ERR_INVALID;
-        break;
-    }
-    return standin_hip_end(err);
+    type    = (unsigned)standin_hip_type(&info);
+    id      = (unsigned)info.id;
+    managed = (info.kind == STANDIN_MANAGED);
+    return standin_hip_end(standin_tell((const standin_attribute_t[]){
+        {1, &info.ctx, sizeof(info.ctx)}, /* CONTEXT */
+        {2, &type, sizeof(type)}, /* MEMORY_TYPE */
+        {3, &info.dev, sizeof(info.dev)}, /* DEVICE_POINTER */
+        {4, &info.host, sizeof(info.host)}, /* HOST_POINTER */
+        {7, &id, sizeof(id)}, /* BUFFER_ID */
+        {8, &managed, sizeof(managed)}, /* IS_MANAGED */
+        {9, &info.device, sizeof(info.device)}, /* DEVICE_ORDINAL */
+        {11, &info.start, sizeof(info.start)}, /* RANGE_START_ADDR */
+        {12, &info.size, sizeof(info.size)}, /* RANGE_SIZE */
+        {0, NULL, 0}
+    }, attribute, value));
 }
 
 STANDIN_SINCE(hipPointerGetAttribute, standin_hip_pointer, STANDIN_HIP_5_1);
@@ -282,7 +253,7 @@ int hipMemsetAsync(void *dst, int value, size_t size, void *stream)
 
 /* IPC handles */
 
-int hipIpcGetMemHandle(standin_hip_ipc_t *handle, void *address)
+int hipIpcGetMemHandle(standin_handle_t *handle, void *address)
 {
     standin_ipc_t plain = {0};
     int err             = standin_mem_ipc_get((uintptr_t)address, &plain);
@@ -292,7 +263,7 @@ int hipIpcGetMemHandle(standin_hip_ipc_t *handle, void *address)
     return standin_hip_end(err);
 }
 
-int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
+int hipIpcOpenMemHandle(void **address, standin_handle_t handle,
                         unsigned flags)
 {
     standin_ipc_t plain;
@@ -309,7 +280,5 @@ int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
     return standin_hip_end(err);
 }
 
-int hipIpcCloseMemHandle(void *address)
-{
-    return standin_hip_end(standin_mem_ipc_close((uintptr_t)address));
-}
+HIP(hipIpcCloseMemHandle, (void *address),
+    standin_mem_ipc_close((uintptr_t)address))

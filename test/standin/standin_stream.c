@@ -583,21 +583,23 @@ int standin_stream_sync(void *handle)
     return standin_leave(err);
 }
 
-int standin_stream_info(void *handle, standin_stream_info_t *info)
-{
-    standin_stream_t *stream;
-    int err = standin_enter_stream(handle, &stream);
-
-    if (err != STANDIN_OK) {
-        return err;
+#define STANDIN_STREAM_TELL(_field, _type) \
+    int standin_stream_##_field(void *handle, _type *value_p) \
+    { \
+        standin_stream_t *stream; \
+        int err = standin_enter_stream(handle, &stream); \
+        \
+        if (err == STANDIN_OK) { \
+            *value_p = stream->_field; \
+            err      = standin_leave(STANDIN_OK); \
+        } \
+        return err; \
     }
-    info->ctx      = stream->ctx;
-    info->device   = stream->device;
-    info->priority = stream->priority;
-    info->capture  = stream->capture;
-    info->kind     = (unsigned)stream->kind;
-    return standin_leave(STANDIN_OK);
-}
+
+STANDIN_STREAM_TELL(ctx, void*)
+STANDIN_STREAM_TELL(device, int)
+STANDIN_STREAM_TELL(priority, int)
+STANDIN_STREAM_TELL(capture, int)
 
 int standin_stream_idle(int device, const standin_ctx_t *ctx)
 {

@@ -63,6 +63,34 @@ ucs_gstream_h gstream_util_create_on(ucs_gstream_group_h group, int priority)
     return stream;
 }
 
+ucs_gstream_type_t gstream_util_type(int is_hip)
+{
+    return is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA;
+}
+
+static ucs_gstream_h create_gpu(int is_hip, uint64_t fields, void *native)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE | fields,
+        .type       = gstream_util_type(is_hip),
+        .native     = native
+    };
+    ucs_gstream_h stream = NULL;
+
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
+    return stream;
+}
+
+ucs_gstream_h gstream_util_create_gpu(int is_hip)
+{
+    return create_gpu(is_hip, 0, NULL);
+}
+
+ucs_gstream_h gstream_util_create_native(int is_hip, void *native)
+{
+    return create_gpu(is_hip, UCS_GSTREAM_PARAM_FIELD_NATIVE, native);
+}
+
 void gstream_util_group_finish(ucs_gstream_group_h group)
 {
     CU_ASSERT_EQUAL(ucs_gstream_group_destroy(group), UCS_OK);

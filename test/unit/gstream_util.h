@@ -47,6 +47,14 @@ ucs_gstream_group_h gstream_util_group(unsigned num_threads);
 /** Creates a stream on a group, or with a thread of its own if it is NULL. */
 ucs_gstream_h gstream_util_create_on(ucs_gstream_group_h group, int priority);
 
+/** HIP, or else CUDA. */
+ucs_gstream_type_t gstream_util_type(int is_hip);
+
+/** Creates a stream of HIP, or else of CUDA; _native(): on one of the
+ *  application's. Asserts. */
+ucs_gstream_h gstream_util_create_gpu(int is_hip);
+ucs_gstream_h gstream_util_create_native(int is_hip, void *native);
+
 /** Destroys a group; asserts that it can be. */
 void gstream_util_group_finish(ucs_gstream_group_h group);
 

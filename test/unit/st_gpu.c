@@ -3,111 +3,101 @@
 #include "st_gpu.h"
 #include "st_cunit.h"
 
+#include <ucs_gstream_memory.h>
+
 #include <CUnit/CUnit.h>
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The library finds a runtime that the process has loaded already */
-void *gpu_open(int is_hip)
+void gpu_load(gpu_t *gpu)
 {
-    const char *dir = getenv(is_hip ? "ST_HIP_DIR" : "ST_CUDA_DIR");
-    void *runtime;
-    char path[512];
-
-    dir = (dir != NULL) ? dir : STANDIN_DIR;
-    snprintf(path, sizeof(path), "%s%s%s", dir, (*dir == '\0') ? "" : "/",
-             is_hip ? "libamdhip64.so" : "libcuda.so.1");
-    runtime = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CU_ASSERT_PTR_NOT_NULL(runtime);
-    if (runtime == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-    }
-    return runtime;
-}
-
-static void gpu_counts_none(standin_counts_t *counts)
-{
-    memset(counts, 0, sizeof(*counts));
-}
-
-int gpu_load(gpu_t *gpu)
-{
-    int (*is_real)(void);
-
-    gpu->runtime = gpu_open(gpu->is_hip);
-    if (gpu->runtime == NULL) {
-        return 0;
-    }
-    *(void**)&gpu->counts = dlsym(gpu->runtime, "standin_counts");
-    *(void**)&is_real     = dlsym(gpu->runtime, "standin_is_real");
-    gpu->is_real          = (gpu->counts == NULL) ||
-                            ((is_real != NULL) && is_real());
-    if (gpu->is_real) {
-        gpu->counts = gpu_counts_none;
-    }
-    return 1;
-}
-
-void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda)
-{
-    void *func = dlsym(gpu->runtime, gpu->is_hip ? hip : cuda);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
-    return func;
+    gpu->rt      = rt_open(gpu->is_hip);
+    gpu->is_real = rt_is_real(gpu->rt);
 }
 
 void gpu_set_device(const gpu_t *gpu, int device)
 {
-    int (*init)(unsigned flags);
-    int (*set_hip)(int device);
-    int (*retain)(void **context, int device);
-    int (*set)(void *context);
-    void *context;
+    CU_ASSERT_EQUAL(rt_init(gpu->rt), RT_OK);
+    CU_ASSERT_EQUAL(rt_set_device(gpu->rt, device), RT_OK);
+}
 
-    if (gpu->is_hip) {
-        *(void**)&set_hip = gpu_func(gpu, "hipSetDevice", NULL);
-        CU_ASSERT_EQUAL(set_hip(device), 0);
-    } else {
-        *(void**)&init   = gpu_func(gpu, NULL, "cuInit");
-        *(void**)&retain = gpu_func(gpu, NULL, "cuDevicePrimaryCtxRetain");
-        *(void**)&set    = gpu_func(gpu, NULL, "cuCtxSetCurrent");
-        CU_ASSERT_EQUAL(init(0), 0);
-        CU_ASSERT_EQUAL(retain(&context, device), 0);
-        CU_ASSERT_EQUAL(set(context), 0);
-    }
+uint8_t *gpu_alloc_on(const gpu_t *gpu, int device, size_t length)
+{
+    void *memory = NULL;
+
+    gpu_set_device(gpu, device);
+    CU_ASSERT_EQUAL_FATAL(rt_alloc(gpu->rt, &memory, length), RT_OK);
+    gpu_set_device(gpu, 0);
+    return memory;
 }
 
 uint8_t *gpu_alloc(const gpu_t *gpu, size_t length)
 {
-    uint8_t *memory = NULL;
-    int (*get)(uint8_t **address, size_t size);
-
-    gpu_set_device(gpu, 0);
-    *(void**)&get = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
-    CU_ASSERT_EQUAL_FATAL(get(&memory, length), 0);
-    return memory;
+    return gpu_alloc_on(gpu, 0, length);
 }
 
 uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length)
 {
-    int (*get)(uint8_t **address, size_t size, unsigned flags);
-    uint8_t *memory = NULL;
+    void *memory = NULL;
 
     gpu_set_device(gpu, 0);
-    *(void**)&get = gpu_func(gpu, "hipMallocManaged", "cuMemAllocManaged");
-    CU_ASSERT_EQUAL_FATAL(get(&memory, length, 1), 0);
+    CU_ASSERT_EQUAL_FATAL(rt_alloc_managed(gpu->rt, &memory, length), RT_OK);
     return memory;
 }
 
 void gpu_free(const gpu_t *gpu, uint8_t *memory)
 {
-    int (*put)(uint8_t *address);
+    CU_ASSERT_EQUAL(rt_free(gpu->rt, memory), RT_OK);
+}
 
-    *(void**)&put = gpu_func(gpu, "hipFree", "cuMemFree_v2");
-    CU_ASSERT_EQUAL(put(memory), 0);
+void gpu_place_get(const gpu_t *gpu, gpu_place_t *place, int where,
+                   size_t length, size_t skip)
+{
+    place->where = where;
+    if (where == GPU_HOST) {
+        place->start = malloc(length + skip);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(place->start);
+    } else if (where == GPU_SHARED) {
+        CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(length + skip,
+                                               (void**)&place->start), UCS_OK);
+    } else {
+        place->start = gpu_alloc_on(gpu, where, length + skip);
+    }
+    place->buffer = place->start + skip;
+}
+
+void gpu_place_put(const gpu_t *gpu, gpu_place_t *place)
+{
+    if (place->where == GPU_HOST) {
+        free(place->start);
+    } else if (place->where == GPU_SHARED) {
+        CU_ASSERT_EQUAL(ucp_st_mem_free(place->start), UCS_OK);
+    } else {
+        gpu_free(gpu, place->start);
+    }
+}
+
+void gpu_fill(void *to, size_t length, uint64_t seed)
+{
+    uint8_t *bytes = malloc(length + 1);
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    st_fill(bytes, length, seed);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(to, bytes, length), UCS_OK);
+    free(bytes);
+}
+
+int gpu_check(const void *from, size_t length, uint64_t seed)
+{
+    uint8_t *bytes = calloc(1, length + 1);
+    int result;
+
+    CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(bytes, from, length), UCS_OK);
+    result = st_check(bytes, length, seed);
+    free(bytes);
+    return result;
 }
 
 void gpu_run(int is_hip, const char *lane, gpu_body_t body)
@@ -128,11 +118,11 @@ void gpu_run(int is_hip, const char *lane, gpu_body_t body)
     tls     = st_env_set("UCX_TLS", ((lane != NULL) && strcmp(lane, "trig")) ?
                                             "posix,self" :
                                             "posix,self,cxi_trig");
-    if (gpu_load(&gpu) && st_pair_init(&gpu.pair)) {
-        gpu.side = gpu.pair.side;
-        body(&gpu);
-        st_pair_cleanup(&gpu.pair);
-    }
+    gpu_load(&gpu);
+    st_pair_init(&gpu.pair);
+    gpu.side = gpu.pair.side;
+    body(&gpu);
+    st_pair_cleanup(&gpu.pair);
     st_env_restore("UCX_TLS", tls);
     st_env_restore("UCX_MM_ERROR_HANDLING", errors);
     st_env_restore("UCX_ST_LANES", lanes);

@@ -7,46 +7,62 @@
 #define ST_GPU_H_
 
 #include "st_pair.h"
-
-#include "standin_control.h"
+#include "standin_util.h"
 
 /** What a case works on. */
 typedef struct gpu {
-    void      *runtime; /* the stand-in, or the runtime of a GPU */
-    int       is_real;  /* it is a GPU's, whose counts are all 0 */
-    void      (*counts)(standin_counts_t *counts);
-    int       is_hip;
-    st_pair_t pair;
-    st_side_t *side;
+    const rt_t *rt;
+    int        is_real; /* it is a GPU's, whose counts are all 0 */
+    int        is_hip;
+    st_pair_t  pair;
+    st_side_t  *side;
 } gpu_t;
 
 typedef void (*gpu_body_t)(gpu_t *gpu);
 
-/** Load the stand-in for a runtime, as a program does that uses a GPU; or the
- *  library in the folder that ST_HIP_DIR or ST_CUDA_DIR names, or if that is
- *  empty the one that the loader finds. Asserts; NULL if it is not there. */
-void *gpu_open(int is_hip);
-
-/** The same, with what it counts. Non-zero if it is there. */
-int gpu_load(gpu_t *gpu);
-
-/** A call of the runtime, by its HIP name or by CUDA's; asserts. */
-void *gpu_func(const gpu_t *gpu, const char *hip, const char *cuda);
+/** Load the runtime, as a program does that uses a GPU. */
+void gpu_load(gpu_t *gpu);
 
 /** Make a device the caller's current one, or the primary context of CUDA's;
  *  asserts. */
 void gpu_set_device(const gpu_t *gpu, int device);
 
-/** Get memory in device 0, for which CUDA's context is made current, or managed
- *  memory; asserts. And give it back. */
+/** Get memory in a device, or in device 0, which is the current one afterwards,
+ *  or managed memory; asserts. And give it back. */
+uint8_t *gpu_alloc_on(const gpu_t *gpu, int device, size_t length);
 uint8_t *gpu_alloc(const gpu_t *gpu, size_t length);
 uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length);
 void gpu_free(const gpu_t *gpu, uint8_t *memory);
+
+/** Where a buffer is: the number of a device, or one of these. */
+#define GPU_HOST   (-1)
+#define GPU_SHARED (-2) /* memory of ucp_st_mem_alloc() */
+
+/** A buffer, so many bytes behind the begin of its allocation. */
+typedef struct gpu_place {
+    int     where;
+    uint8_t *start;
+    uint8_t *buffer;
+} gpu_place_t;
+
+/** Get a buffer, and give it back; assert. */
+void gpu_place_get(const gpu_t *gpu, gpu_place_t *place, int where,
+                   size_t length, size_t skip);
+void gpu_place_put(const gpu_t *gpu, gpu_place_t *place);
+
+/** st_fill() and st_check() for memory wherever it is. */
+void gpu_fill(void *to, size_t length, uint64_t seed);
+int gpu_check(const void *from, size_t length, uint64_t seed);
 
 /** Run the body of a case on a pair whose streams are of HIP or else of CUDA,
  *  with this lane alone; NULL: all of them are there, in no order of the
  *  user's. With ST_TEST_STREAM in the environment only that runtime's cases
  *  run. */
 void gpu_run(int is_hip, const char *lane, gpu_body_t body);
+
+/** Such a case of each runtime. */
+#define GPU_CASES(_name, _lane, _body) \
+    ST_CASE_CALL(_name##_hip, gpu_run(1, _lane, _body)) \
+    ST_CASE_CALL(_name##_cuda, gpu_run(0, _lane, _body))
 
 #endif

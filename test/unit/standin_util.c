@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define RT_ADDRESS(_pointer) ((uint64_t)(uintptr_t)(_pointer))
 #define RT_POINTER(_address) ((void*)(uintptr_t)(_address))
 
 
@@ -22,10 +21,14 @@ static pthread_mutex_t rt_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void rt_load(rt_t *rt, int is_hip)
 {
-    void *file = dlopen(is_hip ? STANDIN_DIR "/libamdhip64.so.5" :
-                                 STANDIN_DIR "/libcuda.so.1",
-                        RTLD_NOW | RTLD_LOCAL);
+    const char *dir = getenv(is_hip ? "ST_HIP_DIR" : "ST_CUDA_DIR");
+    char path[512];
+    void *file;
 
+    dir = (dir != NULL) ? dir : STANDIN_DIR;
+    snprintf(path, sizeof(path), "%s%s%s", dir, (*dir == '\0') ? "" : "/",
+             is_hip ? "libamdhip64.so" : "libcuda.so.1");
+    file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (file == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(EXIT_FAILURE);
@@ -57,11 +60,6 @@ const rt_t *rt_open(int is_hip)
     return &runtimes[is_hip];
 }
 
-int rt_init(const rt_t *rt)
-{
-    return rt->is_hip ? rt->hip.hipInit(0) : rt->cu.cuInit(0);
-}
-
 const rt_t *rt_start(int is_hip)
 {
     const rt_t *rt = rt_open(is_hip);
@@ -69,12 +67,6 @@ const rt_t *rt_start(int is_hip)
     CU_ASSERT_EQUAL_FATAL(rt_init(rt), RT_OK);
     CU_ASSERT_EQUAL_FATAL(rt_set_device(rt, 0), RT_OK);
     return rt;
-}
-
-int rt_device_count(const rt_t *rt, int *count)
-{
-    return rt->is_hip ? rt->hip.hipGetDeviceCount(count) :
-                        rt->cu.cuDeviceGetCount(count);
 }
 
 /* A primary context that was retained stays */
@@ -102,117 +94,15 @@ void *rt_stream(const rt_t *rt)
     return stream;
 }
 
-int rt_stream_create(const rt_t *rt, unsigned flags, int priority,
-                     void **stream)
-{
-    return rt->is_hip ?
-           rt->hip.hipStreamCreateWithPriority(stream, flags, priority) :
-           rt->cu.cuStreamCreateWithPriority(stream, flags, priority);
-}
-
-int rt_stream_destroy(const rt_t *rt, void *stream)
-{
-    return rt->is_hip ? rt->hip.hipStreamDestroy(stream) :
-                        rt->cu.cuStreamDestroy_v2(stream);
-}
-
-int rt_stream_priority(const rt_t *rt, void *stream, int *priority)
-{
-    return rt->is_hip ? rt->hip.hipStreamGetPriority(stream, priority) :
-                        rt->cu.cuStreamGetPriority(stream, priority);
-}
-
-int rt_query(const rt_t *rt, void *stream)
-{
-    return rt->is_hip ? rt->hip.hipStreamQuery(stream) :
-                        rt->cu.cuStreamQuery(stream);
-}
-
-int rt_sync(const rt_t *rt, void *stream)
-{
-    return rt->is_hip ? rt->hip.hipStreamSynchronize(stream) :
-                        rt->cu.cuStreamSynchronize(stream);
-}
-
-int rt_sync_all(const rt_t *rt)
-{
-    return rt->is_hip ? rt->hip.hipDeviceSynchronize() :
-                        rt->cu.cuCtxSynchronize();
-}
-
-int rt_write(const rt_t *rt, void *stream, void *address, uint64_t value)
-{
-    return rt->is_hip ?
-           rt->hip.hipStreamWriteValue64(stream, address, value, 0) :
-           rt->cu.cuStreamWriteValue64_v2(stream, RT_ADDRESS(address), value,
-                                          0);
-}
-
-int rt_wait(const rt_t *rt, void *stream, void *address, uint64_t value,
-            unsigned flags)
-{
-    return rt->is_hip ?
-           rt->hip.hipStreamWaitValue64(stream, address, value, flags,
-                                        UINT64_MAX) :
-           rt->cu.cuStreamWaitValue64_v2(stream, RT_ADDRESS(address), value,
-                                         flags);
-}
-
-int rt_write32(const rt_t *rt, void *stream, void *address, uint32_t value)
-{
-    return rt->is_hip ?
-           rt->hip.hipStreamWriteValue32(stream, address, value, 0) :
-           rt->cu.cuStreamWriteValue32_v2(stream, RT_ADDRESS(address), value,
-                                          0);
-}
-
-int rt_wait32(const rt_t *rt, void *stream, void *address, uint32_t value,
-              unsigned flags)
-{
-    return rt->is_hip ?
-           rt->hip.hipStreamWaitValue32(stream, address, value, flags,
-                                        UINT32_MAX) :
-           rt->cu.cuStreamWaitValue32_v2(stream, RT_ADDRESS(address), value,
-                                         flags);
-}
-
-/* The operations of both have one layout */
-int rt_batch(const rt_t *rt, void *stream, unsigned count,
-             standin_cuda_op_t *ops)
-{
-    standin_hip_op_t hip[32];
-
-    if (rt->is_hip) {
-        memcpy(hip, ops, count * sizeof(*ops));
-        return rt->hip.hipStreamBatchMemOp(stream, count, hip, 0);
-    }
-    return rt->cu.cuStreamBatchMemOp_v2(stream, count, ops, 0);
-}
-
-int rt_copy(const rt_t *rt, void *stream, void *dst, const void *src,
-            size_t size)
-{
-    return rt->is_hip ? rt->hip.hipMemcpyAsync(dst, src, size, 4, stream) :
-                        rt->cu.cuMemcpyAsync(RT_ADDRESS(dst), RT_ADDRESS(src),
-                                             size, stream);
-}
-
-int rt_copy_now(const rt_t *rt, void *dst, const void *src, size_t size)
-{
-    return rt->is_hip ?
-           rt->hip.hipMemcpy(dst, src, size, 4) :
-           rt->cu.cuMemcpy(RT_ADDRESS(dst), RT_ADDRESS(src), size);
-}
-
 int rt_copy_rows(const rt_t *rt, void *stream, void *dst, const void *src,
                  const rt_rows_t *rows)
 {
     standin_cuda_copy_t copy = {
         .src_type   = 4,
-        .src_device = RT_ADDRESS(src),
+        .src_device = RT_U64(src),
         .src_pitch  = rows->spitch,
         .dst_type   = 4,
-        .dst_device = RT_ADDRESS(dst),
+        .dst_device = RT_U64(dst),
         .dst_pitch  = rows->dpitch,
         .width      = rows->width,
         .height     = rows->height
@@ -222,14 +112,6 @@ int rt_copy_rows(const rt_t *rt, void *stream, void *dst, const void *src,
            rt->hip.hipMemcpy2DAsync(dst, rows->dpitch, src, rows->spitch,
                                     rows->width, rows->height, 4, stream) :
            rt->cu.cuMemcpy2DAsync_v2(&copy, stream);
-}
-
-int rt_fill(const rt_t *rt, void *stream, void *dst, int value, size_t size)
-{
-    return rt->is_hip ? rt->hip.hipMemsetAsync(dst, value, size, stream) :
-                        rt->cu.cuMemsetD8Async(RT_ADDRESS(dst),
-                                               (unsigned char)value, size,
-                                               stream);
 }
 
 int rt_kernel(const rt_t *rt, void *stream, void (*func)(void *args),
@@ -280,25 +162,6 @@ int rt_host(const rt_t *rt, void *stream, void (*func)(void *arg), void *arg)
                                         (void*)place, 0);
 }
 
-int rt_alloc(const rt_t *rt, void **address, size_t size)
-{
-    uint64_t dev = 0;
-    int err;
-
-    if (rt->is_hip) {
-        return rt->hip.hipMalloc(address, size);
-    }
-    err      = rt->cu.cuMemAlloc_v2(&dev, size);
-    *address = RT_POINTER(dev);
-    return err;
-}
-
-int rt_free(const rt_t *rt, void *address)
-{
-    return rt->is_hip ? rt->hip.hipFree(address) :
-                        rt->cu.cuMemFree_v2(RT_ADDRESS(address));
-}
-
 void *rt_host_alloc(const rt_t *rt, size_t size)
 {
     void *address = NULL;
@@ -308,24 +171,6 @@ void *rt_host_alloc(const rt_t *rt, size_t size)
                           rt->cu.cuMemHostAlloc(&address, size, 0), RT_OK);
     memset(address, 0, size);
     return address;
-}
-
-int rt_host_free(const rt_t *rt, void *address)
-{
-    return rt->is_hip ? rt->hip.hipHostFree(address) :
-                        rt->cu.cuMemFreeHost(address);
-}
-
-int rt_register(const rt_t *rt, void *address, size_t size, unsigned flags)
-{
-    return rt->is_hip ? rt->hip.hipHostRegister(address, size, flags) :
-                        rt->cu.cuMemHostRegister_v2(address, size, flags);
-}
-
-int rt_unregister(const rt_t *rt, void *address)
-{
-    return rt->is_hip ? rt->hip.hipHostUnregister(address) :
-                        rt->cu.cuMemHostUnregister(address);
 }
 
 int rt_device_pointer(const rt_t *rt, void *host, void **dev)
@@ -372,67 +217,11 @@ int rt_info(const rt_t *rt, const void *address, rt_info_t *info)
         return rt_info_hip(rt, address, info);
     }
     err             = rt->cu.cuPointerGetAttributes(5, asked, values,
-                                                    RT_ADDRESS(address));
+                                                    RT_U64(address));
     info->is_device = (type == 2);
     info->dev       = RT_POINTER(dev);
     info->start     = RT_POINTER(start);
     return ((err == RT_OK) && (type == 0)) ? RT_INVALID : err;
-}
-
-int rt_export(const rt_t *rt, void *address, size_t size, int *fd)
-{
-    return rt->is_hip ?
-           rt->hip.hipMemGetHandleForAddressRange(fd, address, size, 1, 0) :
-           rt->cu.cuMemGetHandleForAddressRange(fd, RT_ADDRESS(address), size,
-                                                1, 0);
-}
-
-int rt_event_create(const rt_t *rt, void **event)
-{
-    return rt->is_hip ? rt->hip.hipEventCreateWithFlags(event, 0) :
-                        rt->cu.cuEventCreate(event, 0);
-}
-
-int rt_event_destroy(const rt_t *rt, void *event)
-{
-    return rt->is_hip ? rt->hip.hipEventDestroy(event) :
-                        rt->cu.cuEventDestroy_v2(event);
-}
-
-int rt_event_record(const rt_t *rt, void *event, void *stream)
-{
-    return rt->is_hip ? rt->hip.hipEventRecord(event, stream) :
-                        rt->cu.cuEventRecord(event, stream);
-}
-
-int rt_event_query(const rt_t *rt, void *event)
-{
-    return rt->is_hip ? rt->hip.hipEventQuery(event) :
-                        rt->cu.cuEventQuery(event);
-}
-
-int rt_event_sync(const rt_t *rt, void *event)
-{
-    return rt->is_hip ? rt->hip.hipEventSynchronize(event) :
-                        rt->cu.cuEventSynchronize(event);
-}
-
-int rt_event_time(const rt_t *rt, void *start, void *end, float *ms)
-{
-    return rt->is_hip ? rt->hip.hipEventElapsedTime(ms, start, end) :
-                        rt->cu.cuEventElapsedTime(ms, start, end);
-}
-
-int rt_wait_event(const rt_t *rt, void *stream, void *event)
-{
-    return rt->is_hip ? rt->hip.hipStreamWaitEvent(stream, event, 0) :
-                        rt->cu.cuStreamWaitEvent(stream, event, 0);
-}
-
-int rt_capture_begin(const rt_t *rt, void *stream)
-{
-    return rt->is_hip ? rt->hip.hipStreamBeginCapture(stream, 0) :
-                        rt->cu.cuStreamBeginCapture_v2(stream, 0);
 }
 
 int rt_capture_end(const rt_t *rt, void *stream, size_t *nodes)
@@ -463,14 +252,7 @@ int rt_is_capturing(const rt_t *rt, void *stream)
     return status;
 }
 
-int rt_ipc_get(const rt_t *rt, void *address, rt_ipc_t *handle)
-{
-    return rt->is_hip ?
-           rt->hip.hipIpcGetMemHandle(&handle->hip, address) :
-           rt->cu.cuIpcGetMemHandle(&handle->cu, RT_ADDRESS(address));
-}
-
-int rt_ipc_open(const rt_t *rt, const rt_ipc_t *handle, void **address)
+int rt_ipc_open(const rt_t *rt, const standin_handle_t *handle, void **address)
 {
     uint64_t dev = 0;
     int version  = 0;
@@ -478,18 +260,12 @@ int rt_ipc_open(const rt_t *rt, const rt_ipc_t *handle, void **address)
 
     if (rt->is_hip) {
         (void)rt->hip.hipRuntimeGetVersion(&version);
-        return rt->hip.hipIpcOpenMemHandle(address, handle->hip,
+        return rt->hip.hipIpcOpenMemHandle(address, *handle,
                                            version >= 60000000);
     }
-    err      = rt->cu.cuIpcOpenMemHandle_v2(&dev, handle->cu, 1);
+    err      = rt->cu.cuIpcOpenMemHandle_v2(&dev, *handle, 1);
     *address = RT_POINTER(dev);
     return err;
-}
-
-int rt_ipc_close(const rt_t *rt, void *address)
-{
-    return rt->is_hip ? rt->hip.hipIpcCloseMemHandle(address) :
-                        rt->cu.cuIpcCloseMemHandle(RT_ADDRESS(address));
 }
 
 int rt_peer_can(const rt_t *rt, int device, int peer)
@@ -516,11 +292,20 @@ int rt_peer_enable(const rt_t *rt, int peer)
     return err;
 }
 
+int rt_is_real(const rt_t *rt)
+{
+    return (rt->control.standin_counts == NULL) ||
+           ((rt->control.standin_is_real != NULL) &&
+            rt->control.standin_is_real());
+}
+
 standin_counts_t rt_counts(const rt_t *rt)
 {
-    standin_counts_t counts;
+    standin_counts_t counts = {0};
 
-    rt->control.standin_counts(&counts);
+    if (rt->control.standin_counts != NULL) {
+        rt->control.standin_counts(&counts);
+    }
     return counts;
 }
 

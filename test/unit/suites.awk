@@ -21,9 +21,12 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     sources = (($2 == "emu" || $2 == "fab") ? "prov/" : \
                ($2 == "cassini") ? "../cassini/" : "") suite ".c"
     flags = "$(AM_LDFLAGS) $(" $2 "_flags)"
+    needs = ""
     for (i = 4; i <= NF; ++i) {
         if ($i ~ /^--wrap=/) {
             flags = flags " -Wl," $i
+        } else if ($i == "standins") {
+            needs = "$(STANDINS)"
         } else {
             sources = sources " " $i
         }
@@ -32,6 +35,9 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     print suite "_SOURCES = " sources " $(" $2 "_sources)"
     print suite "_LDFLAGS = " flags
     print suite "_LDADD = $(" $2 "_libs)"
+    if (needs != "") {
+        print "EXTRA_" suite "_DEPENDENCIES = " needs
+    }
     if ($2 == "mpix") { # Its objects are not those of the library
         print suite "_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)"
     }

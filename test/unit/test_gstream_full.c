@@ -26,18 +26,6 @@ typedef struct {
     pthread_t         thread;
 } call_t;
 
-static ucs_gstream_h make(const rt_t *rt)
-{
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = rt->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA
-    };
-    ucs_gstream_h stream        = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
-    return stream;
-}
-
 static void *call_main(void *arg)
 {
     call_t *call = arg;
@@ -91,7 +79,7 @@ static void run(const rt_t *rt)
     unsigned i;
 
     for (i = 0; i < 3; ++i) {
-        streams[i] = make(rt);
+        streams[i] = gstream_util_create_gpu(rt->is_hip);
         words[i]   = ucs_gstream_word_get();
         gstream_util_write(streams[i], words[i], 0); /* registers it */
         CU_ASSERT_EQUAL(ucs_gstream_synchronize(streams[i]), UCS_OK);

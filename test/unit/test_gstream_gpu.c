@@ -6,96 +6,39 @@
  * runtime is loaded.
  */
 #include "gstream_util.h"
-#include "st_cunit.h"
+#include "standin_util.h"
 #include "ucs_gstream_memory.h"
 
-#include "standin_control.h"
-
-#include <dlfcn.h>
-#include <math.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define WORDS 26 /* Neighbours of a halo */
 
-/* A runtime: the functions that an application calls */
-typedef struct {
-    const char         *name;
-    const char         *file;
-    ucs_gstream_type_t type;
-    const char         *alloc, *free, *create, *destroy, *begin, *end, *graph;
-    int                has_batches;
-    void               *library;
-} runtime_t;
+static const char *const names[] = {"CUDA", "HIP"};
+static const char *const files[] = {"libcuda.so.1", "libamdhip64.so"};
 
-static runtime_t runtimes[] = {
-    {"CUDA", "libcuda.so.1", UCS_GSTREAM_TYPE_CUDA, "cuMemAlloc_v2",
-     "cuMemFree_v2", "cuStreamCreate", "cuStreamDestroy_v2",
-     "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphDestroy", 0,
-     NULL},
-    {"HIP", "libamdhip64.so", UCS_GSTREAM_TYPE_HIP, "hipMalloc", "hipFree",
-     "hipStreamCreateWithFlags", "hipStreamDestroy", "hipStreamBeginCapture",
-     "hipStreamEndCapture", "hipGraphDestroy", 0, NULL}
-};
+static int is_loaded[2];
+static const rt_t *rt; /* Of the case that runs */
 
-static runtime_t *runtime; /* Of the case that runs */
-
-static void *find(const char *name)
+/* Loads a runtime as a program does that uses the GPU: CUDA's driver needs the
+ * context that cuda*() functions use */
+static void load(int is_hip)
 {
-    void *func = dlsym(runtime->library, name);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
-    return func;
-}
-
-/* CUDA's driver needs a context: that which cuda*() functions use */
-static void load_context(void)
-{
-    int (*init)(unsigned)       = find("cuInit");
-    int (*retain)(void**, int)  = find("cuDevicePrimaryCtxRetain");
-    int (*set_current)(void*)   = find("cuCtxSetCurrent");
-    void *context;
-
-    CU_ASSERT_EQUAL_FATAL(init(0), 0);
-    CU_ASSERT_EQUAL_FATAL(retain(&context, 0), 0);
-    CU_ASSERT_EQUAL_FATAL(set_current(context), 0);
-}
-
-/* Loads a runtime as a program does that uses the GPU */
-static void load(runtime_t *which)
-{
-    const char *dir;
-    char path[512];
-
-    runtime = which;
-    if (which->library != NULL) {
-        return;
-    }
-    /* Another library that has HIP's functions */
-    dir = (which->type == UCS_GSTREAM_TYPE_HIP) ? getenv("ST_HIP_DIR") : NULL;
-    snprintf(path, sizeof(path), "%s/%s", (dir != NULL) ? dir : STANDIN_DIR,
-             which->file);
-    which->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(which->library);
-    if (which->type == UCS_GSTREAM_TYPE_CUDA) {
-        which->has_batches = 1;
-        load_context();
-    } /* HIP's have no order */
+    rt                = is_hip ? rt_open(1) : rt_start(0);
+    is_loaded[is_hip] = 1;
 }
 
 /* With ST_TEST_STREAM in the environment only that runtime's cases run: two
  * over the same driver are too many for a process */
-static int is_wanted(const runtime_t *which)
+static int is_wanted(int is_hip)
 {
     const char *name = getenv("ST_TEST_STREAM");
 
-    if ((name == NULL) || (strcasecmp(name, which->name) == 0)) {
+    if ((name == NULL) || (strcasecmp(name, names[is_hip]) == 0)) {
         return 1;
     }
     st_cunit_skip("ST_TEST_STREAM names the other runtime");
@@ -106,8 +49,8 @@ static int is_wanted(const runtime_t *which)
 #define GPU_CASE_ADD(_name, _place, _order) \
     static void gpu_run_##_place##_name(void) \
     { \
-        if (is_wanted(&runtimes[_place])) { \
-            load(&runtimes[_place]); \
+        if (is_wanted(_place)) { \
+            load(_place); \
             gpu_case_##_name(); \
         } \
     } \
@@ -126,94 +69,45 @@ static int is_wanted(const runtime_t *which)
     static void gpu_case_##_name(void)
 
 
-static standin_counts_t counts(void)
-{
-    void (*func)(standin_counts_t*) = find("standin_counts");
-    standin_counts_t now;
-
-    func(&now);
-    return now;
-}
-
 /* Of a device that has neither an order of remote writes nor a flush of them:
  * a process of its own, as settings are read once */
-static int lacks_order(void)
+static int has_order(const void *arg)
 {
     ucs_gstream_memory_attr_t attr = {0};
-    int (*alloc)(void**, size_t);
     void *address;
 
+    (void)arg;
     if (setenv("STANDIN_VERSION", "11060", 1) ||
         setenv("STANDIN_MEMOPS", "1", 1)) {
-        return 0;
+        return 1;
     }
-    load(&runtimes[0]);
-    *(void**)&alloc = find("cuMemAlloc_v2");
-    return (alloc(&address, 256) == 0) &&
-           (ucs_gstream_memory_query(address, &attr) == UCS_OK) &&
-           (attr.type == UCS_GSTREAM_TYPE_CUDA) &&
-           (ucs_gstream_memory_remote_fault(&attr, 1) != NULL);
+    load(0);
+    return (rt_alloc(rt, &address, 256) != RT_OK) ||
+           (ucs_gstream_memory_query(address, &attr) != UCS_OK) ||
+           (attr.type != UCS_GSTREAM_TYPE_CUDA) ||
+           (ucs_gstream_memory_remote_fault(&attr, 1) == NULL);
 }
 
-ST_CASE(remote_writes)
+ST_CASE_IF(remote_writes, !is_loaded[0],
+           "an earlier case has loaded the runtime")
 {
-    int status = 0;
-    pid_t pid;
-
-    if (runtimes[0].library != NULL) {
-        st_cunit_skip("an earlier case has loaded the runtime");
-        return;
-    }
-    pid = fork();
-    if (pid == 0) {
-        _exit(lacks_order() ? EXIT_SUCCESS : EXIT_FAILURE);
-    }
-    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
-    CU_ASSERT_EQUAL(status, 0);
+    st_cunit_fork(has_order, NULL);
 }
 
 /* A stream that the library makes in the runtime */
 static ucs_gstream_h make(void)
 {
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = runtime->type
-    };
-    ucs_gstream_h stream = NULL;
+    ucs_gstream_h stream = gstream_util_create_gpu(rt->is_hip);
 
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
-    CU_ASSERT_EQUAL(ucs_gstream_type(stream), runtime->type);
+    CU_ASSERT_EQUAL(ucs_gstream_type(stream), gstream_util_type(rt->is_hip));
     return stream;
 }
 
-/* One of the application's */
-static void *make_native(void)
-{
-    int (*func)(void**, unsigned) = find(runtime->create);
-    void *native                  = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(func(&native, 1), 0);
-    return native;
-}
-
-static void destroy_native(void *native)
-{
-    int (*func)(void*) = find(runtime->destroy);
-
-    CU_ASSERT_EQUAL(func(native), 0);
-}
-
+/* One on a stream of the application's */
 static ucs_gstream_h make_on(void *native)
 {
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
-                      UCS_GSTREAM_PARAM_FIELD_NATIVE,
-        .type       = runtime->type,
-        .native     = native
-    };
-    ucs_gstream_h stream = NULL;
+    ucs_gstream_h stream = gstream_util_create_native(rt->is_hip, native);
 
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
     CU_ASSERT_PTR_EQUAL(ucs_gstream_native(stream), native);
     return stream;
 }
@@ -227,18 +121,10 @@ static void finish(ucs_gstream_h stream)
 
 static void *device_alloc(size_t length)
 {
-    int (*func)(void**, size_t) = find(runtime->alloc);
-    void *memory                = NULL;
+    void *memory = NULL;
 
-    CU_ASSERT_EQUAL_FATAL(func(&memory, length), 0);
+    CU_ASSERT_EQUAL_FATAL(rt_alloc(rt, &memory, length), RT_OK);
     return memory;
-}
-
-static void device_free(void *memory)
-{
-    int (*func)(void*) = find(runtime->free);
-
-    CU_ASSERT_EQUAL(func(memory), 0);
 }
 
 static volatile uint64_t *get_word(void)
@@ -252,7 +138,7 @@ static volatile uint64_t *get_word(void)
 
 /* In a process of its own, as it opens what the machine has: a real runtime
  * without a device may be there. Not 0 if something was found. */
-static int find_no_device(void)
+static int find_no_device(const void *arg)
 {
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE
@@ -261,12 +147,13 @@ static int find_no_device(void)
     ucs_gstream_h stream;
     unsigned i;
 
+    (void)arg;
     for (i = 0; i < 2; ++i) {
-        params.type = runtimes[i].type;
+        params.type = gstream_util_type(i == 1);
         if ((ucs_gstream_query_type(params.type, &attr) !=
              UCS_ERR_UNSUPPORTED) ||
-            strcmp(attr.name, runtimes[i].name) ||
-            (strstr(attr.reason, runtimes[i].file) == NULL) ||
+            strcmp(attr.name, names[i]) ||
+            (strstr(attr.reason, files[i]) == NULL) ||
             (attr.num_devices != 0)) {
             return 1;
         }
@@ -278,17 +165,13 @@ static int find_no_device(void)
 }
 
 /* Without a runtime there is none, and none is loaded to ask */
-ST_CASE(none)
+ST_CASE_IF(none, getenv("ST_TEST_STREAM") == NULL,
+           "ST_TEST_STREAM says that there is a runtime")
 {
     ucs_gstream_memory_attr_t memory;
     ucs_gstream_type_t type;
-    int status = -1;
-    pid_t pid;
+    int status;
 
-    if (getenv("ST_TEST_STREAM") != NULL) {
-        st_cunit_skip("ST_TEST_STREAM says that there is a runtime");
-        return;
-    }
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&status, &memory), UCS_OK);
     CU_ASSERT_EQUAL(memory.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(memory.is_pinned, 0);
@@ -297,13 +180,8 @@ ST_CASE(none)
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_detect(NULL, &type), UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucs_gstream_detect(&status, &type), UCS_ERR_INVALID_PARAM);
-    pid = fork();
-    if (pid == 0) {
-        _exit(find_no_device());
-    }
+    st_cunit_fork(find_no_device, NULL);
     gstream_util_quiet(0);
-    CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
-    CU_ASSERT_EQUAL(status, 0);
 }
 
 ST_CASE(ranges)
@@ -377,19 +255,20 @@ GPU_CASE(attributes)
     ucs_gstream_h stream;
     void *native;
 
-    CU_ASSERT_EQUAL(ucs_gstream_query_type(runtime->type, &attr), UCS_OK);
-    CU_ASSERT_STRING_EQUAL(attr.name, runtime->name);
+    CU_ASSERT_EQUAL(ucs_gstream_query_type(gstream_util_type(rt->is_hip),
+                                           &attr), UCS_OK);
+    CU_ASSERT_STRING_EQUAL(attr.name, names[rt->is_hip]);
     CU_ASSERT_STRING_EQUAL(attr.reason, "");
     CU_ASSERT_PTR_NOT_NULL(strstr(attr.library, "standin"));
     CU_ASSERT(attr.version > 0);
     CU_ASSERT_EQUAL(attr.num_devices, 2);
-    CU_ASSERT_EQUAL(attr.has_batches, runtime->has_batches);
-    native = make_native();
+    CU_ASSERT_EQUAL(attr.has_batches, !rt->is_hip); /* HIP's have no order */
+    native = rt_stream(rt);
     CU_ASSERT_EQUAL(ucs_gstream_detect(native, &type), UCS_OK);
-    CU_ASSERT_EQUAL(type, runtime->type);
+    CU_ASSERT_EQUAL(type, gstream_util_type(rt->is_hip));
     stream = make();
     CU_ASSERT_EQUAL(ucs_gstream_detect(stream, &type), UCS_OK);
-    CU_ASSERT_EQUAL(type, runtime->type);
+    CU_ASSERT_EQUAL(type, gstream_util_type(rt->is_hip));
     CU_ASSERT_EQUAL(ucs_gstream_caps(stream),
                     UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT |
                     UCS_GSTREAM_CAP_COPY | UCS_GSTREAM_CAP_FUNC);
@@ -397,7 +276,7 @@ GPU_CASE(attributes)
     CU_ASSERT_EQUAL(ucs_gstream_detect((void*)4096, &type),
                     UCS_ERR_INVALID_PARAM);
     gstream_util_quiet(0);
-    destroy_native(native);
+    CU_ASSERT_EQUAL(rt_stream_destroy(rt, native), RT_OK);
     finish(stream);
 }
 
@@ -407,10 +286,9 @@ GPU_CASE(detect_default)
     ucs_gstream_type_t type = UCS_GSTREAM_TYPE_HOST;
 
     /* One of HIP over CUDA loads that */
-    if ((runtimes[runtime == &runtimes[0]].library == NULL) &&
-        (getenv("ST_HIP_DIR") == NULL)) {
+    if (!is_loaded[!rt->is_hip] && (getenv("ST_HIP_DIR") == NULL)) {
         CU_ASSERT_EQUAL(ucs_gstream_detect(NULL, &type), UCS_OK);
-        CU_ASSERT_EQUAL(type, runtime->type);
+        CU_ASSERT_EQUAL(type, gstream_util_type(rt->is_hip));
         return;
     }
     gstream_util_quiet(1);
@@ -491,12 +369,12 @@ GPU_CASE(batches)
     gstream_util_write(stream, words[0].address, 0); /* Registers them */
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
 
-    before = counts();
+    before = rt_counts(rt);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, cmds, WORDS), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue(stream, &waitall, 1), UCS_OK);
-    after = counts();
+    after = rt_counts(rt);
     CU_ASSERT_EQUAL(after.batches - before.batches,
-                    runtime->has_batches ? 2 : 0);
+                    rt->is_hip ? 0 : 2);
     CU_ASSERT_EQUAL(after.writes - before.writes, WORDS);
     CU_ASSERT_EQUAL(after.waits - before.waits, WORDS);
     CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
@@ -565,7 +443,7 @@ GPU_CASE(copies)
     for (i = 0; i < 64; ++i) {
         host[i] = (char)i;
     }
-    before = counts();
+    before = rt_counts(rt);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, device, host, 64), UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy(stream, device + 128, device, 64),
                     UCS_OK);
@@ -581,11 +459,11 @@ GPU_CASE(copies)
     gstream_util_quiet(0);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
     CU_ASSERT_EQUAL(memcmp(pageable, host, 64), 0);
-    CU_ASSERT_EQUAL(counts().copies - before.copies, 3);
-    CU_ASSERT_EQUAL(counts().pageable, before.pageable);
+    CU_ASSERT_EQUAL(rt_counts(rt).copies - before.copies, 3);
+    CU_ASSERT_EQUAL(rt_counts(rt).pageable, before.pageable);
     finish(stream);
     CU_ASSERT_EQUAL(ucs_gstream_memory_remove(host), UCS_OK);
-    device_free(device);
+    CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
     munmap(host, page);
 }
 
@@ -595,7 +473,7 @@ GPU_CASE(memory)
     ucs_gstream_memory_attr_t attr;
 
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(device + 100, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.type, runtime->type);
+    CU_ASSERT_EQUAL(attr.type, gstream_util_type(rt->is_hip));
     CU_ASSERT_EQUAL(attr.device, 0);
     CU_ASSERT_EQUAL(attr.is_managed, 0);
     CU_ASSERT_EQUAL(attr.is_pinned, 1);
@@ -603,7 +481,7 @@ GPU_CASE(memory)
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&attr, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(attr.is_pinned, 0);
-    device_free(device);
+    CU_ASSERT_EQUAL(rt_free(rt, device), RT_OK);
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(device, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
 }
@@ -611,7 +489,7 @@ GPU_CASE(memory)
 /* The application's stream outlives ours, which may go at any time */
 GPU_CASE(native)
 {
-    void *native            = make_native();
+    void *native            = rt_stream(rt);
     ucs_gstream_h first     = make_on(native);
     ucs_gstream_h second    = make_on(native);
     volatile uint64_t *gate = get_word();
@@ -625,7 +503,7 @@ GPU_CASE(native)
     gstream_util_store(gate, 1);
     finish(second);
     CU_ASSERT_EQUAL(*seen, 1);
-    destroy_native(native);
+    CU_ASSERT_EQUAL(rt_stream_destroy(rt, native), RT_OK);
     ucs_gstream_word_put(gate);
     ucs_gstream_word_put(seen);
 }
@@ -635,7 +513,7 @@ GPU_CASE(refused)
     ucs_gstream_params_t params = {
         .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
                       UCS_GSTREAM_PARAM_FIELD_NATIVE,
-        .type       = runtime->type,
+        .type       = gstream_util_type(rt->is_hip),
         .native     = (void*)4096 /* Not even memory */
     };
     uint64_t word        = 0;
@@ -702,28 +580,25 @@ GPU_CASE(reaches)
 /* S13: while a stream is captured nothing is enqueued, asked or waited for */
 GPU_CASE(capture)
 {
-    int (*begin)(void*, int)  = find(runtime->begin);
-    int (*end)(void*, void**) = find(runtime->end);
-    int (*drop)(void*)        = find(runtime->graph);
-    void *native              = make_native();
-    ucs_gstream_h stream      = make_on(native);
-    volatile uint64_t *word   = get_word();
-    void *graph               = NULL;
+    void *native            = rt_stream(rt);
+    ucs_gstream_h stream    = make_on(native);
+    volatile uint64_t *word = get_word();
+    size_t nodes            = 0;
 
-    CU_ASSERT_EQUAL(begin(native, 2), 0);
+    CU_ASSERT_EQUAL(rt_capture_begin(rt, native, 2), RT_OK);
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_write64(stream, word, 1),
                     UCS_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_ERR_UNSUPPORTED);
     gstream_util_quiet(0);
-    CU_ASSERT_EQUAL(end(native, &graph), 0);
-    CU_ASSERT_EQUAL(drop(graph), 0);
+    CU_ASSERT_EQUAL(rt_capture_end(rt, native, &nodes), RT_OK);
+    CU_ASSERT_EQUAL(nodes, 0);
     CU_ASSERT_EQUAL(*word, 0);
     gstream_util_write(stream, word, 1);
     finish(stream);
     CU_ASSERT_EQUAL(*word, 1);
-    destroy_native(native);
+    CU_ASSERT_EQUAL(rt_stream_destroy(rt, native), RT_OK);
     ucs_gstream_word_put(word);
 }
 
@@ -773,7 +648,6 @@ const char *__lsan_default_suppressions(void)
  * so */
 GPU_CASE(lost)
 {
-    void (*lose)(int)         = find("standin_lose_device");
     ucs_gstream_h stream      = make();
     volatile uint64_t *gate   = get_word();
     ucs_gstream_event_h event = NULL;
@@ -781,7 +655,7 @@ GPU_CASE(lost)
     CU_ASSERT_EQUAL_FATAL(ucs_gstream_event_create(&event), UCS_OK);
     gstream_util_wait(stream, gate, 1);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_record(stream, event), UCS_OK);
-    lose(0);
+    rt->control.standin_lose_device(0);
     gstream_util_quiet(1);
     CU_ASSERT_EQUAL(ucs_gstream_query(stream), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_ERR_IO_ERROR);

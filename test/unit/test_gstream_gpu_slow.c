@@ -4,12 +4,9 @@
  * register memory, only what needs that memory waits.
  */
 #include "gstream_util.h"
-#include "st_cunit.h"
+#include "standin_util.h"
 #include "ucs_gstream_memory.h"
 
-#include "standin_control.h"
-
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -17,7 +14,7 @@
 
 /** What a case works on. */
 typedef struct {
-    void              *runtime;
+    const rt_t        *rt;
     ucs_gstream_h     stream;
     volatile uint64_t *word;  /* at the begin of a range that is not registered
                                  yet */
@@ -31,28 +28,14 @@ typedef struct {
     pthread_t thread;
 } caller_t;
 
-static void *find(slow_t *slow, const char *name)
-{
-    void *func = dlsym(slow->runtime, name);
-
-    CU_ASSERT_PTR_NOT_NULL_FATAL(func);
-    return func;
-}
-
 static void hold(slow_t *slow, unsigned what)
 {
-    void (*func)(unsigned) = find(slow, "standin_hold");
-
-    func(what);
+    slow->rt->control.standin_hold(what);
 }
 
 static unsigned long num_held(slow_t *slow)
 {
-    void (*func)(standin_counts_t*) = find(slow, "standin_counts");
-    standin_counts_t counts;
-
-    func(&counts);
-    return counts.held - slow->held;
+    return rt_counts(slow->rt).held - slow->held;
 }
 
 static void until_held(slow_t *slow)
@@ -69,19 +52,14 @@ static size_t page_size(void)
 
 static void slow_init(slow_t *slow)
 {
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = UCS_GSTREAM_TYPE_HIP
-    };
     void *area = mmap(NULL, page_size(), PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     CU_ASSERT_PTR_NOT_EQUAL_FATAL(area, MAP_FAILED);
-    slow->word    = area;
-    slow->runtime = dlopen(STANDIN_DIR "/libamdhip64.so", RTLD_NOW);
-    slow->held    = 0;
-    CU_ASSERT_PTR_NOT_NULL_FATAL(slow->runtime);
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &slow->stream), UCS_OK);
+    slow->word   = area;
+    slow->rt     = rt_open(1);
+    slow->held   = 0;
+    slow->stream = gstream_util_create_gpu(1);
     CU_ASSERT_EQUAL(ucs_gstream_memory_add(area, page_size(),
                                            UCS_GSTREAM_MEMORY_HOST), UCS_OK);
     slow->held = num_held(slow);

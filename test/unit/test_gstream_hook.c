@@ -33,23 +33,17 @@ void *dlopen(const char *file, int mode)
 static void run(const rt_t *rt)
 {
     ucs_gstream_memory_attr_t attr = {.is_hosts = 1};
-    ucs_gstream_params_t params    = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = rt->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA
-    };
     ucs_gpu_memory_t found         = {.length = 0};
     void *memory                   = NULL;
-    ucs_gstream_h stream;
 
     CU_ASSERT_EQUAL_FATAL(rt_alloc(rt, &memory, 4096), RT_OK);
     (void)ucs_gpu_loaded();
     CU_ASSERT_TRUE(ucs_gpu_find(memory, &found));
     CU_ASSERT_EQUAL(found.runtime, rt->is_hip ? UCS_GPU_ROCM : UCS_GPU_CUDA);
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(memory, &attr), UCS_OK);
-    CU_ASSERT_EQUAL(attr.type, params.type);
+    CU_ASSERT_EQUAL(attr.type, gstream_util_type(rt->is_hip));
     CU_ASSERT_FALSE(attr.is_hosts);
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
-    gstream_util_finish(stream);
+    gstream_util_finish(gstream_util_create_gpu(rt->is_hip));
     CU_ASSERT_EQUAL(rt_free(rt, memory), RT_OK);
 }
 

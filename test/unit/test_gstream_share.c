@@ -36,20 +36,6 @@ keep_warning(const char *file, unsigned line, const char *function,
     return UCS_LOG_FUNC_RC_STOP;
 }
 
-static ucs_gstream_h make(const rt_t *rt, int has_native, void *native)
-{
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
-                      (has_native ? UCS_GSTREAM_PARAM_FIELD_NATIVE : 0),
-        .type       = rt->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA,
-        .native     = native
-    };
-    ucs_gstream_h stream        = NULL;
-
-    CU_ASSERT_EQUAL_FATAL(ucs_gstream_create(&params, &stream), UCS_OK);
-    return stream;
-}
-
 static void end(ucs_gstream_h *streams, unsigned count)
 {
     while (count > 0) {
@@ -72,11 +58,11 @@ static void run(const rt_t *rt, const char *setting, unsigned queues)
     /* The application's stream is one, however many queues are made on it, and
      * default streams are counted already */
     for (i = 0; i < MANY; i += 2) {
-        same[i]     = make(rt, 1, native);
-        same[i + 1] = make(rt, 1, NULL);
+        same[i]     = gstream_util_create_native(rt->is_hip, native);
+        same[i + 1] = gstream_util_create_native(rt->is_hip, NULL);
     }
     for (i = 0; i < queues - 3; ++i) {
-        streams[i] = make(rt, 0, NULL);
+        streams[i] = gstream_util_create_gpu(rt->is_hip);
     }
     CU_ASSERT_EQUAL(num_warnings, 0);
 
@@ -84,12 +70,12 @@ static void run(const rt_t *rt, const char *setting, unsigned queues)
     end(same, MANY - 2);
     end(streams, queues - 3);
     for (i = 0; i < queues - 3; ++i) {
-        streams[i] = make(rt, 0, NULL);
+        streams[i] = gstream_util_create_gpu(rt->is_hip);
     }
     CU_ASSERT_EQUAL(num_warnings, 0);
-    streams[i++] = make(rt, 0, NULL);
+    streams[i++] = gstream_util_create_gpu(rt->is_hip);
     CU_ASSERT_EQUAL(num_warnings, 1);
-    streams[i++] = make(rt, 0, NULL);
+    streams[i++] = gstream_util_create_gpu(rt->is_hip);
     CU_ASSERT_EQUAL(num_warnings, 1);
     CU_ASSERT_PTR_NOT_NULL(strstr(warning, setting));
     CU_ASSERT_PTR_NOT_NULL(strstr(warning, "32"));

@@ -26,47 +26,10 @@ static uint8_t sent[LENGTH], received[LENGTH];
 static const size_t device_lengths[] = {0, 1, 100, 4096, 70000, 1 << 20};
 #define DEVICE_LENGTH (1 << 20)
 
-/** A buffer on the host or on a device, and what goes there and comes back. */
-typedef struct place {
-    int     is_device;
-    uint8_t *buffer;
-} place_t;
-
 static uint8_t host_bytes[DEVICE_LENGTH];
 
-static void place_get(gpu_t *gpu, place_t *place, int is_device)
-{
-    place->is_device = is_device;
-    place->buffer    = is_device ? gpu_alloc(gpu, DEVICE_LENGTH) :
-                                   malloc(DEVICE_LENGTH);
-}
-
-static void place_put(gpu_t *gpu, place_t *place)
-{
-    if (place->is_device) {
-        gpu_free(gpu, place->buffer);
-    } else {
-        free(place->buffer);
-    }
-}
-
-static void place_fill(place_t *place, size_t length, uint64_t seed)
-{
-    st_fill(host_bytes, length, seed);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(place->buffer, host_bytes, length),
-                    UCS_OK);
-}
-
-static int place_check(place_t *place, size_t length, uint64_t seed)
-{
-    memset(host_bytes, 0, length);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, place->buffer, length),
-                    UCS_OK);
-    return st_check(host_bytes, length, seed);
-}
-
 /* Uses of one pair between two places */
-static void device_pair(gpu_t *gpu, place_t places[2], size_t length)
+static void device_pair(gpu_t *gpu, gpu_place_t places[2], size_t length)
 {
     ucp_st_op_h op[2];
     uint64_t k;
@@ -76,12 +39,12 @@ static void device_pair(gpu_t *gpu, place_t places[2], size_t length)
     op[ST_B] = st_recv(&gpu->side[ST_B], places[ST_B].buffer, length, 0);
     st_match_ok(op[ST_A], op[ST_B]);
     for (k = 0; k < 3; ++k) {
-        place_fill(&places[ST_A], length, k);
+        gpu_fill(places[ST_A].buffer, length, k);
         for (i = 0; i < 2; ++i) {
             st_use(&gpu->side[i], op[i]);
         }
         st_pair_sync(&gpu->pair);
-        CU_ASSERT_TRUE(place_check(&places[ST_B], length, k));
+        CU_ASSERT_TRUE(gpu_check(places[ST_B].buffer, length, k));
     }
     st_free2(op[ST_A], op[ST_B]);
 }
@@ -105,27 +68,27 @@ static unsigned num_staged(void)
 static void run_device(gpu_t *gpu)
 {
     ucp_st_stats_t stats;
-    place_t places[2];
+    gpu_place_t places[2];
     unsigned i, k;
 
     for (i = 1; i < 4; ++i) {
-        place_get(gpu, &places[ST_A], (i & 1) != 0);
-        place_get(gpu, &places[ST_B], (i & 2) != 0);
+        gpu_place_get(gpu, &places[ST_A], (i & 1) ? 0 : GPU_HOST, DEVICE_LENGTH,
+                      0);
+        gpu_place_get(gpu, &places[ST_B], (i & 2) ? 0 : GPU_HOST, DEVICE_LENGTH,
+                      0);
         for (k = 0; k < ucs_static_array_size(device_lengths); ++k) {
             device_pair(gpu, places, device_lengths[k]);
         }
-        place_put(gpu, &places[ST_A]);
-        place_put(gpu, &places[ST_B]);
+        gpu_place_put(gpu, &places[ST_A]);
+        gpu_place_put(gpu, &places[ST_B]);
     }
     stats = st_stats(&gpu->side[ST_A]);
     CU_ASSERT_EQUAL(stats.staged, 2 * num_staged());
     CU_ASSERT_EQUAL(stats.lanes[st_lane()].matches, stats.matches);
 }
 
-ST_CASE_CALL(device_host_hip, gpu_run(1, "host", run_device))
-ST_CASE_CALL(device_host_cuda, gpu_run(0, "host", run_device))
-ST_CASE_CALL(device_direct_hip, gpu_run(1, "direct", run_device))
-ST_CASE_CALL(device_direct_cuda, gpu_run(0, "direct", run_device))
+GPU_CASES(device_host, "host", run_device)
+GPU_CASES(device_direct, "direct", run_device)
 
 /* Copies of rows to a device and back, each with its own distance, and of one
  * row; between two places of the host a function copies */
@@ -138,12 +101,12 @@ static void run_rows_copy(gpu_t *gpu)
     uint8_t *host                 = ucs_gstream_memory_get(LENGTH);
     uint8_t *copy                 = host + 400;
     standin_counts_t before, after;
-    place_t place;
+    gpu_place_t place;
     unsigned i;
 
-    place_get(gpu, &place, 1);
+    gpu_place_get(gpu, &place, 0, DEVICE_LENGTH, 0);
     st_fill(host, LENGTH, 0);
-    gpu->counts(&before);
+    before = rt_counts(gpu->rt);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, place.buffer, host, &to),
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy, place.buffer,
@@ -154,7 +117,7 @@ static void run_rows_copy(gpu_t *gpu)
     CU_ASSERT_EQUAL(ucs_gstream_enqueue_copy2d(stream, copy + 200, host, &to),
                     UCS_OK);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(stream), UCS_OK);
-    gpu->counts(&after);
+    after = rt_counts(gpu->rt);
     if (!gpu->is_real) {
         CU_ASSERT_EQUAL(after.copies - before.copies, 3);
         CU_ASSERT_EQUAL(after.host_funcs - before.host_funcs, 1);
@@ -164,12 +127,11 @@ static void run_rows_copy(gpu_t *gpu)
         CU_ASSERT_EQUAL(memcmp(copy + 200 + (24 * i), host + (40 * i), 10), 0);
     }
     CU_ASSERT_EQUAL(memcmp(copy + 100, host + 40, 7), 0);
-    place_put(gpu, &place);
+    gpu_place_put(gpu, &place);
     ucs_gstream_memory_put(host, LENGTH);
 }
 
-ST_CASE_CALL(rows_copy_hip, gpu_run(1, "host", run_rows_copy))
-ST_CASE_CALL(rows_copy_cuda, gpu_run(0, "host", run_rows_copy))
+GPU_CASES(rows_copy, "host", run_rows_copy)
 
 /** A buffer whose bytes lie in blocks, or one behind the other (block 0). */
 typedef struct rows {
@@ -196,7 +158,7 @@ static uint8_t *rows_at(const rows_t *rows, uint8_t *image, size_t i)
                                   (i % rows->block)];
 }
 
-static ucp_st_op_h rows_op(st_side_t *side, int is_send, place_t *place,
+static ucp_st_op_h rows_op(st_side_t *side, int is_send, gpu_place_t *place,
                            const rows_t *rows)
 {
     ucp_st_op_params_t params = {
@@ -215,7 +177,7 @@ static ucp_st_op_h rows_op(st_side_t *side, int is_send, place_t *place,
 }
 
 /* Uses of one pair; what lies between blocks stays as it was */
-static void rows_pair(gpu_t *gpu, place_t places[2], const rows_t rows[2])
+static void rows_pair(gpu_t *gpu, gpu_place_t places[2], const rows_t rows[2])
 {
     ucp_st_op_h op[2];
     uint64_t k;
@@ -250,17 +212,19 @@ static void rows_pair(gpu_t *gpu, place_t places[2], const rows_t rows[2])
 
 static void run_rows(gpu_t *gpu)
 {
-    place_t places[2];
+    gpu_place_t places[2];
     unsigned i, k;
 
     for (i = 0; i < 4; ++i) {
-        place_get(gpu, &places[ST_A], (i & 1) != 0);
-        place_get(gpu, &places[ST_B], (i & 2) != 0);
+        gpu_place_get(gpu, &places[ST_A], (i & 1) ? 0 : GPU_HOST, DEVICE_LENGTH,
+                      0);
+        gpu_place_get(gpu, &places[ST_B], (i & 2) ? 0 : GPU_HOST, DEVICE_LENGTH,
+                      0);
         for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
             rows_pair(gpu, places, rows_cases[k]);
         }
-        place_put(gpu, &places[ST_A]);
-        place_put(gpu, &places[ST_B]);
+        gpu_place_put(gpu, &places[ST_A]);
+        gpu_place_put(gpu, &places[ST_B]);
     }
 }
 
@@ -269,27 +233,26 @@ static void run_rows(gpu_t *gpu)
 static void run_rows_gpu(gpu_t *gpu)
 {
     standin_counts_t before, after;
-    place_t places[2];
+    gpu_place_t places[2];
     int i;
 
     run_rows(gpu);
     for (i = 0; i < 2; ++i) {
-        place_get(gpu, &places[i], 1);
+        gpu_place_get(gpu, &places[i], 0, DEVICE_LENGTH, 0);
     }
-    gpu->counts(&before);
+    before = rt_counts(gpu->rt);
     rows_pair(gpu, places, rows_cases[2]);
-    gpu->counts(&after);
+    after = rt_counts(gpu->rt);
     if (!gpu->is_real) {
         CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
         CU_ASSERT_EQUAL(after.copies - before.copies, 3 * (2 + 3));
     }
     for (i = 0; i < 2; ++i) {
-        place_put(gpu, &places[i]);
+        gpu_place_put(gpu, &places[i]);
     }
 }
 
-ST_CASE_CALL(rows_host_hip, gpu_run(1, "host", run_rows_gpu))
-ST_CASE_CALL(rows_host_cuda, gpu_run(0, "host", run_rows_gpu))
+GPU_CASES(rows_host, "host", run_rows_gpu)
 ST_CASE_CALL(rows_direct_hip, gpu_run(1, "direct", run_rows_gpu))
 
 /* Blocks that make no buffer */
@@ -360,17 +323,15 @@ static void run_device_other(gpu_t *gpu)
     gpu_t other  = {.is_hip = !gpu->is_hip};
     st_side_t *a = &gpu->side[ST_A];
     st_side_t *b = &gpu->side[ST_B];
-    place_t place;
+    gpu_place_t place;
     ucp_st_op_h op[2];
 
     if (gpu->is_real) {
         st_cunit_skip("a machine has GPUs of one vendor");
         return;
     }
-    if (!gpu_load(&other)) {
-        return;
-    }
-    place_get(&other, &place, 1);
+    gpu_load(&other);
+    gpu_place_get(&other, &place, 0, DEVICE_LENGTH, 0);
     op[ST_A] = st_send(a, place.buffer, LENGTH, 0);
     op[ST_B] = st_recv(b, received, LENGTH, 0);
     st_match_ok(op[ST_A], op[ST_B]);
@@ -378,7 +339,7 @@ static void run_device_other(gpu_t *gpu)
                     UCS_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
     st_free2(op[ST_A], op[ST_B]);
-    place_put(&other, &place);
+    gpu_place_put(&other, &place);
 }
 
 ST_CASE_CALL(device_other, gpu_run(0, "host", run_device_other))
@@ -389,17 +350,17 @@ static void run_device_freed(gpu_t *gpu)
 {
     st_side_t *a = &gpu->side[ST_A];
     st_side_t *b = &gpu->side[ST_B];
-    place_t place;
+    gpu_place_t place;
     ucp_st_op_h op[2];
     int i;
 
     for (i = 0; i < 2; ++i) {
-        place_get(gpu, &place, 1);
+        gpu_place_get(gpu, &place, 0, DEVICE_LENGTH, 0);
         op[ST_A] = st_send(a, place.buffer, LENGTH, 0);
         op[ST_B] = st_recv(b, received, LENGTH, 0);
         st_match_ok(op[ST_A], op[ST_B]);
         if (i == 0) {
-            place_put(gpu, &place);
+            gpu_place_put(gpu, &place);
             CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, op[ST_A]),
                             UCS_ERR_INVALID_PARAM);
             CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, NULL), UCS_OK);
@@ -407,14 +368,13 @@ static void run_device_freed(gpu_t *gpu)
             st_use(a, op[ST_A]);
             st_use(b, op[ST_B]);
             st_pair_sync(&gpu->pair);
-            place_put(gpu, &place);
+            gpu_place_put(gpu, &place);
         }
         st_free2(op[ST_A], op[ST_B]);
     }
 }
 
-ST_CASE_CALL(device_freed_hip, gpu_run(1, "host", run_device_freed))
-ST_CASE_CALL(device_freed_cuda, gpu_run(0, "host", run_device_freed))
+GPU_CASES(device_freed, "host", run_device_freed)
 
 /* The stream is yet to copy a failed receive's data: the buffer is not the
  * user's before it has passed that */
@@ -422,10 +382,10 @@ static void run_device_fails(gpu_t *gpu)
 {
     uint64_t gate = 0;
     st_side_t *b  = &gpu->side[ST_B];
-    place_t place;
+    gpu_place_t place;
     ucp_st_op_h op[2];
 
-    place_get(gpu, &place, 1);
+    gpu_place_get(gpu, &place, 0, DEVICE_LENGTH, 0);
     op[ST_A] = st_send(&gpu->side[ST_A], sent, LENGTH, 0);
     op[ST_B] = st_recv(b, place.buffer, LENGTH, 0);
     st_match_ok(op[ST_A], op[ST_B]);
@@ -438,7 +398,7 @@ static void run_device_fails(gpu_t *gpu)
     st_let_go(&gate);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(b->queue, NULL), UCS_ERR_IO_ERROR);
     st_free2(op[ST_A], op[ST_B]);
-    place_put(gpu, &place);
+    gpu_place_put(gpu, &place);
 }
 
 ST_CASE_CALL(device_fails_hip, gpu_run(1, "host", run_device_fails))
@@ -455,14 +415,14 @@ static void run_device_once(gpu_t *gpu)
     };
     st_side_t *a = &gpu->side[ST_A];
     st_side_t *b = &gpu->side[ST_B];
-    place_t places[2];
+    gpu_place_t places[2];
     int i;
 
     for (i = 0; i < 2; ++i) {
-        place_get(gpu, &places[i], 1);
+        gpu_place_get(gpu, &places[i], 0, DEVICE_LENGTH, 0);
     }
-    place_fill(&places[ST_A], LENGTH, 1);
-    place_fill(&places[ST_B], DEVICE_LENGTH, 2);
+    gpu_fill(places[ST_A].buffer, LENGTH, 1);
+    gpu_fill(places[ST_B].buffer, DEVICE_LENGTH, 2);
     params.buffer = places[ST_A].buffer;
     params.peer   = a->peer;
     CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &params, NULL), UCS_OK);
@@ -475,29 +435,29 @@ static void run_device_once(gpu_t *gpu)
         CU_ASSERT_EQUAL(ucp_st_enqueue_batch_wait(gpu->side[i].queue), UCS_OK);
     }
     st_pair_sync(&gpu->pair);
-    CU_ASSERT_TRUE(place_check(&places[ST_B], LENGTH, 1));
+    CU_ASSERT_TRUE(gpu_check(places[ST_B].buffer, LENGTH, 1));
     CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, places[ST_B].buffer,
                                             DEVICE_LENGTH), UCS_OK);
     st_fill(host_bytes, LENGTH, 2);
     CU_ASSERT_TRUE(st_check(host_bytes, DEVICE_LENGTH, 2));
     for (i = 0; i < 2; ++i) {
-        place_put(gpu, &places[i]);
+        gpu_place_put(gpu, &places[i]);
     }
 }
 
-ST_CASE_CALL(device_once_hip, gpu_run(1, "host", run_device_once))
-ST_CASE_CALL(device_once_cuda, gpu_run(0, "host", run_device_once))
+GPU_CASES(device_once, "host", run_device_once)
 
 /* Windows in memory that the runtime moves: the host reaches it */
 static void run_managed(gpu_t *gpu)
 {
     st_window_t windows[2];
-    place_t places[2];
+    gpu_place_t places[2];
     int i;
 
     for (i = 0; i < 2; ++i) {
-        places[i].is_device = 1;
-        places[i].buffer    = gpu_alloc_managed(gpu, 2 * LENGTH);
+        places[i].where  = 0;
+        places[i].start  = gpu_alloc_managed(gpu, 2 * LENGTH);
+        places[i].buffer = places[i].start;
         memset(places[i].buffer, 0, 2 * LENGTH);
         windows[i] = (st_window_t){
             .side   = &gpu->side[i],
@@ -511,35 +471,33 @@ static void run_managed(gpu_t *gpu)
     for (i = 0; i < 2; ++i) {
         windows[i].rkey = st_window_key(gpu->side[i].peer, &windows[!i]);
     }
-    place_fill(&places[ST_A], LENGTH, 7);
+    gpu_fill(places[ST_A].buffer, LENGTH, 7);
     st_put_signal(&windows[ST_A], LENGTH, 0, 1);
     st_wait_signal(&windows[ST_B], 0, 1);
     st_quiet(&windows[ST_A]);
     st_pair_sync(&gpu->pair);
-    CU_ASSERT_TRUE(place_check(&places[ST_B], LENGTH, 7));
+    CU_ASSERT_TRUE(gpu_check(places[ST_B].buffer, LENGTH, 7));
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_rkey_destroy(windows[i].rkey), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_mem_dereg(windows[i].memh), UCS_OK);
-        place_put(gpu, &places[i]);
+        gpu_place_put(gpu, &places[i]);
     }
 }
 
-ST_CASE_CALL(managed_host_hip, gpu_run(1, "host", run_managed))
-ST_CASE_CALL(managed_host_cuda, gpu_run(0, "host", run_managed))
-ST_CASE_CALL(managed_direct_hip, gpu_run(1, "direct", run_managed))
-ST_CASE_CALL(managed_direct_cuda, gpu_run(0, "direct", run_managed))
+GPU_CASES(managed_host, "host", run_managed)
+GPU_CASES(managed_direct, "direct", run_managed)
 
 /* Others are of the host's memory */
 static void run_memory(gpu_t *gpu)
 {
     st_side_t *a = &gpu->side[ST_A];
     ucp_st_mem_h memh;
-    place_t place;
+    gpu_place_t place;
 
-    place_get(gpu, &place, 1);
+    gpu_place_get(gpu, &place, 0, DEVICE_LENGTH, 0);
     CU_ASSERT_EQUAL(ucp_st_mem_reg(a->worker, place.buffer, LENGTH, &memh),
                     UCS_ERR_UNSUPPORTED);
-    place_put(gpu, &place);
+    gpu_place_put(gpu, &place);
 }
 
 ST_CASE_CALL(memory, gpu_run(1, "host", run_memory))

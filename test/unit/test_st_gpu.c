@@ -19,7 +19,6 @@
 #include "trig/st_trig_dev.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,9 +82,9 @@ static void run_counts(gpu_t *gpu)
         ops[ST_B][i] = st_recv(&gpu->side[ST_B], received[i], LENGTH, i);
         st_match_ok(ops[ST_A][i], ops[ST_B][i]);
     }
-    gpu->counts(&before);
+    before = rt_counts(gpu->rt);
     run_rounds(gpu, ops);
-    gpu->counts(&after);
+    after = rt_counts(gpu->rt);
     if (!gpu->is_real) {
         CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);
         CU_ASSERT_EQUAL(after.kernels, before.kernels);
@@ -103,10 +102,8 @@ static void run_counts(gpu_t *gpu)
     }
 }
 
-ST_CASE_CALL(counts_hip, gpu_run(1, "host", run_counts))
-ST_CASE_CALL(counts_cuda, gpu_run(0, "host", run_counts))
-ST_CASE_CALL(counts_direct_hip, gpu_run(1, "direct", run_counts))
-ST_CASE_CALL(counts_direct_cuda, gpu_run(0, "direct", run_counts))
+GPU_CASES(counts, "host", run_counts)
+GPU_CASES(counts_direct, "direct", run_counts)
 
 /** What the functions of calls are called for. */
 typedef struct order {
@@ -180,8 +177,7 @@ static void run_order(gpu_t *gpu)
     CU_ASSERT_EQUAL(dropped.num_called, 0);
 }
 
-ST_CASE_CALL(order_hip, gpu_run(1, "host", run_order))
-ST_CASE_CALL(order_cuda, gpu_run(0, "host", run_order))
+GPU_CASES(order, "host", run_order)
 
 /** A function that does not return until it may. */
 typedef struct slow {
@@ -220,8 +216,7 @@ static void run_slow(gpu_t *gpu)
     st_sync(&gpu->side[ST_A]);
 }
 
-ST_CASE_CALL(slow_hip, gpu_run(1, "host", run_slow))
-ST_CASE_CALL(slow_cuda, gpu_run(0, "host", run_slow))
+GPU_CASES(slow, "host", run_slow)
 
 /* An operation fails before the stream has come to its start: that has no
  * effect, and the stream passes the wait */
@@ -249,8 +244,7 @@ static void run_fails(gpu_t *gpu)
     st_free2(op[ST_A], op[ST_B]);
 }
 
-ST_CASE_CALL(fails_hip, gpu_run(1, "host", run_fails))
-ST_CASE_CALL(fails_cuda, gpu_run(0, "host", run_fails))
+GPU_CASES(fails, "host", run_fails)
 ST_CASE_CALL(fails_direct_hip, gpu_run(1, "direct", run_fails))
 
 /* How often the service thread has gone to sleep */
@@ -374,8 +368,7 @@ static void run_lane(gpu_t *gpu)
     st_env_restore("ST_TEST_STREAM", stream);
 }
 
-ST_CASE_CALL(lane_hip, gpu_run(1, NULL, run_lane))
-ST_CASE_CALL(lane_cuda, gpu_run(0, NULL, run_lane))
+GPU_CASES(lane, NULL, run_lane)
 
 /* The device is lost while the stream waits: the queue is in error and can be
  * destroyed, and its peer's stream, on another device, passes its wait */
@@ -385,8 +378,6 @@ static void run_lost(gpu_t *gpu)
     uint64_t gate              = 0;
     st_side_t *a               = &gpu->side[ST_A];
     st_side_t *b               = &gpu->side[ST_B];
-    void (*lose)(int device);
-    int (*set)(int device);
     ucs_status_t status;
     ucp_st_op_h op[2];
     st_side_t more;
@@ -396,18 +387,16 @@ static void run_lost(gpu_t *gpu)
         st_cunit_skip("no GPU can be lost at will");
         return;
     }
-    *(void**)&lose = dlsym(gpu->runtime, "standin_lose_device");
-    *(void**)&set  = dlsym(gpu->runtime, "hipSetDevice");
-    op[ST_A]       = st_send(a, sent[0], LENGTH, 0);
-    op[ST_B]       = st_recv(b, received[0], LENGTH, 0);
+    op[ST_A] = st_send(a, sent[0], LENGTH, 0);
+    op[ST_B] = st_recv(b, received[0], LENGTH, 0);
     st_match_ok(op[ST_A], op[ST_B]);
-    CU_ASSERT_EQUAL(set(1), 0);
+    gpu_set_device(gpu, 1);
     st_more_init(&more, a);
-    CU_ASSERT_EQUAL(set(0), 0);
+    gpu_set_device(gpu, 0);
     st_hold(b, &gate);
     st_use(b, op[ST_B]);
     st_use(&more, op[ST_A]);
-    lose(0);
+    gpu->rt->control.standin_lose_device(0);
     do {
         status = ucp_st_queue_query(b->queue, &error);
     } while (status == UCS_INPROGRESS);
@@ -418,7 +407,7 @@ static void run_lost(gpu_t *gpu)
     CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
     st_free2(op[ST_A], op[ST_B]);
     st_more_cleanup(&more);
-    CU_ASSERT_EQUAL(set(1), 0);
+    gpu_set_device(gpu, 1);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_queue_destroy(gpu->side[i].queue), UCS_OK);
         CU_ASSERT_EQUAL(ucs_gstream_destroy(gpu->side[i].stream), UCS_OK);

@@ -24,7 +24,6 @@
 #define LONG  (1ul << 20) /* Lane direct copies it from buffer to buffer */
 #define USES  40
 
-#define NO_DEVICE 100 /* A result of both runtimes */
 #define PAIRS 4
 
 static uint8_t bytes[2][LONG];
@@ -65,18 +64,6 @@ static int errors_end(const void *what)
 static ucs_gstream_type_t gpu_type(const gpu_t *gpu)
 {
     return gpu->is_hip ? UCS_GSTREAM_TYPE_HIP : UCS_GSTREAM_TYPE_CUDA;
-}
-
-static uint8_t *alloc_on(const gpu_t *gpu, int device, size_t length)
-{
-    int (*get)(uint8_t **address, size_t size);
-    uint8_t *memory = NULL;
-
-    *(void**)&get = gpu_func(gpu, "hipMalloc", "cuMemAlloc_v2");
-    gpu_set_device(gpu, device);
-    CU_ASSERT_EQUAL_FATAL(get(&memory, length), 0);
-    gpu_set_device(gpu, 0);
-    return memory;
 }
 
 /* A pair whose side `dir` has a buffer in a device */
@@ -140,12 +127,9 @@ static void each(gpu_t *gpu, void (*body)(gpu_t *gpu, size_t length, int dir))
 }
 
 #define EACH_LANE(_name, _body) \
-    ST_CASE_CALL(_name##_host_hip, gpu_run(1, "host", _body)) \
-    ST_CASE_CALL(_name##_host_cuda, gpu_run(0, "host", _body)) \
-    ST_CASE_CALL(_name##_direct_hip, gpu_run(1, "direct", _body)) \
-    ST_CASE_CALL(_name##_direct_cuda, gpu_run(0, "direct", _body)) \
-    ST_CASE_CALL(_name##_trig_hip, gpu_run(1, "trig", _body)) \
-    ST_CASE_CALL(_name##_trig_cuda, gpu_run(0, "trig", _body))
+    GPU_CASES(_name##_host, "host", _body) \
+    GPU_CASES(_name##_direct, "direct", _body) \
+    GPU_CASES(_name##_trig, "trig", _body)
 
 /* The buffer is freed before a start, which is refused on every lane */
 static void freed(gpu_t *gpu, size_t length, int dir)
@@ -175,7 +159,7 @@ EACH_LANE(freed, run_freed)
 /* A buffer in another device than the stream's */
 static void other_device(gpu_t *gpu, size_t length, int dir)
 {
-    uint8_t *memory = alloc_on(gpu, 1, length);
+    uint8_t *memory = gpu_alloc_on(gpu, 1, length);
     ucp_st_op_h op[2];
     int i;
 
@@ -229,8 +213,7 @@ static void run_too_long(gpu_t *gpu)
     gpu_free(gpu, memory);
 }
 
-ST_CASE_CALL(too_long_hip, gpu_run(1, "host", run_too_long))
-ST_CASE_CALL(too_long_cuda, gpu_run(0, "host", run_too_long))
+GPU_CASES(too_long, "host", run_too_long)
 
 /* A copy of lane direct that the runtime refuses: both sides hear of it */
 static void run_refused_copy(gpu_t *gpu)
@@ -259,19 +242,7 @@ static void run_refused_copy(gpu_t *gpu)
     gpu_free(gpu, memory);
 }
 
-ST_CASE_CALL(refused_copy_hip, gpu_run(1, "direct", run_refused_copy))
-ST_CASE_CALL(refused_copy_cuda, gpu_run(0, "direct", run_refused_copy))
-
-static void *native_create(const gpu_t *gpu)
-{
-    int (*create)(void **stream, unsigned flags);
-    void *native = NULL;
-
-    *(void**)&create = gpu_func(gpu, "hipStreamCreateWithFlags",
-                                "cuStreamCreate");
-    CU_ASSERT_EQUAL_FATAL(create(&native, 1), 0);
-    return native;
-}
+GPU_CASES(refused_copy, "direct", run_refused_copy)
 
 /* A side with a queue on an application's stream */
 static void more_on(gpu_t *gpu, st_side_t *more, const st_side_t *side,
@@ -315,23 +286,21 @@ static void hold_batch(st_side_t *side, uint64_t *gate)
 /* The application destroys its stream, with and without something to do */
 static void run_gone(gpu_t *gpu)
 {
-    int (*destroy)(void *stream);
     uint64_t gates[2] = {0, 0};
     st_side_t more;
     ucp_st_op_h op[2];
     void *native;
     int i;
 
-    *(void**)&destroy = gpu_func(gpu, "hipStreamDestroy", "cuStreamDestroy_v2");
     gpu_set_device(gpu, 0);
     for (i = 0; i < 2; ++i) {
-        native = native_create(gpu);
+        native = rt_stream(gpu->rt);
         more_on(gpu, &more, &gpu->side[ST_A], native);
         match(gpu, bytes[ST_A], SHORT, UCP_ST_DIR_SEND, op);
         if (i == 1) {
             hold_batch(&more, &gates[i]);
         }
-        CU_ASSERT_EQUAL(destroy(native), 0);
+        CU_ASSERT_EQUAL(rt_stream_destroy(gpu->rt, native), RT_OK);
         check_gone(gpu, &more, op);
         st_let_go(&gates[i]);
     }
@@ -343,20 +312,14 @@ EACH_LANE(gone, run_gone)
  * current; and is destroyed while a stream of it waits */
 static void run_context(gpu_t *gpu)
 {
-    int (*make)(void **context, unsigned flags, int device);
-    int (*destroy)(void *context);
-    int (*pop)(void **context);
     uint64_t gate = 0;
     st_side_t more;
     void *context, *native;
     ucp_st_op_h op[2];
 
-    *(void**)&make    = gpu_func(gpu, NULL, "cuCtxCreate_v2");
-    *(void**)&destroy = gpu_func(gpu, NULL, "cuCtxDestroy_v2");
-    *(void**)&pop     = gpu_func(gpu, NULL, "cuCtxPopCurrent_v2");
-    CU_ASSERT_EQUAL_FATAL(make(&context, 0, 1), 0);
-    native = native_create(gpu);
-    CU_ASSERT_EQUAL_FATAL(pop(&context), 0);
+    CU_ASSERT_EQUAL_FATAL(gpu->rt->cu.cuCtxCreate_v2(&context, 0, 1), RT_OK);
+    native = rt_stream(gpu->rt);
+    CU_ASSERT_EQUAL_FATAL(gpu->rt->cu.cuCtxPopCurrent_v2(&context), RT_OK);
     more_on(gpu, &more, &gpu->side[ST_A], native);
     match(gpu, bytes[ST_A], SHORT, UCP_ST_DIR_SEND, op);
     st_use(&more, op[ST_A]);
@@ -365,7 +328,7 @@ static void run_context(gpu_t *gpu)
     st_sync(&gpu->side[ST_B]);
     st_hold(&more, &gate);
     st_use(&more, op[ST_A]);
-    CU_ASSERT_EQUAL(destroy(context), 0);
+    CU_ASSERT_EQUAL(gpu->rt->cu.cuCtxDestroy_v2(context), RT_OK);
     check_gone(gpu, &more, op);
 }
 
@@ -402,8 +365,7 @@ static void run_default(gpu_t *gpu)
     }
 }
 
-ST_CASE_CALL(default_hip, gpu_run(1, "host", run_default))
-ST_CASE_CALL(default_cuda, gpu_run(0, "host", run_default))
+GPU_CASES(default, "host", run_default)
 
 /** A thread that starts and waits. */
 typedef struct user {
@@ -437,7 +399,7 @@ static void user_init(gpu_t *gpu, user_t *user, int i)
 
     user->gpu    = (gpu_t){.is_hip = (i >> 1) & 1};
     user->failed = 0;
-    CU_ASSERT_TRUE_FATAL(gpu_load(&user->gpu));
+    gpu_load(&user->gpu);
     stream = st_env_set("ST_TEST_STREAM", user->gpu.is_hip ? "hip" : "cuda");
     st_more_init(&user->side, &gpu->side[i & 1]);
     st_env_restore("ST_TEST_STREAM", stream);
@@ -523,67 +485,57 @@ static void run_staged(gpu_t *gpu)
     }
 }
 
-ST_CASE_CALL(staged_hip, gpu_run(1, "host", run_staged))
-ST_CASE_CALL(staged_cuda, gpu_run(0, "host", run_staged))
+GPU_CASES(staged, "host", run_staged)
 
 /* A runtime that finds no device any more has lost the stream */
 static void run_no_device(gpu_t *gpu)
 {
-    void (*fail)(unsigned skip, unsigned count, int error);
     uint64_t gate = 0;
     st_side_t more;
     ucs_status_t status;
 
-    *(void**)&fail = gpu_func(gpu, "standin_fail_calls", "standin_fail_calls");
     st_more_init(&more, &gpu->side[ST_A]);
     hold_batch(&more, &gate);
     errors_begin();
-    fail(0, UINT32_MAX, NO_DEVICE);
+    gpu->rt->control.standin_fail_calls(0, UINT32_MAX, RT_NO_DEVICE);
     do {
         status = ucp_st_queue_query(more.queue, NULL);
     } while (status == UCS_INPROGRESS);
     CU_ASSERT_EQUAL(status, UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_ERR_IO_ERROR);
-    fail(0, 0, 0);
+    gpu->rt->control.standin_fail_calls(0, 0, 0);
     (void)errors_end(NULL);
     st_let_go(&gate);
     st_more_cleanup(&more);
     check_others(gpu);
 }
 
-ST_CASE_CALL(no_device_hip, gpu_run(1, "host", run_no_device))
-ST_CASE_CALL(no_device_cuda, gpu_run(0, "host", run_no_device))
+GPU_CASES(no_device, "host", run_no_device)
 
 /* A device is lost while it copies for lane direct */
 static void run_lost(gpu_t *gpu)
 {
-    void (*hold)(unsigned what);
-    void (*lose)(int device);
-    standin_counts_t before, now;
-    uint8_t *memory = alloc_on(gpu, 1, LONG);
+    uint8_t *memory = gpu_alloc_on(gpu, 1, LONG);
+    unsigned long held;
     st_side_t more[2];
     ucp_st_op_h op[2];
     int i;
 
-    *(void**)&hold = gpu_func(gpu, "standin_hold", "standin_hold");
-    *(void**)&lose = gpu_func(gpu, "standin_lose_device",
-                              "standin_lose_device");
     gpu_set_device(gpu, 1);
     st_more_init(&more[ST_A], &gpu->side[ST_A]);
     st_more_init(&more[ST_B], &gpu->side[ST_B]);
     gpu_set_device(gpu, 0);
     match(gpu, memory, LONG, UCP_ST_DIR_SEND, op);
-    gpu->counts(&before);
-    hold(STANDIN_HOLD_COPY);
+    held = rt_counts(gpu->rt).held;
+    gpu->rt->control.standin_hold(STANDIN_HOLD_COPY);
     st_use(&more[ST_A], op[ST_A]);
     st_use(&more[ST_B], op[ST_B]);
-    do {
+    while (rt_counts(gpu->rt).held == held) {
         (void)sched_yield();
-        gpu->counts(&now);
-    } while (now.held == before.held);
+    }
     errors_begin();
-    lose(1);
-    hold(0);
+    gpu->rt->control.standin_lose_device(1);
+    gpu->rt->control.standin_hold(0);
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_queue_wait(more[i].queue, NULL),
                         UCS_ERR_IO_ERROR);
@@ -598,7 +550,6 @@ static void run_lost(gpu_t *gpu)
 }
 
 /* The last ones of their runtimes */
-ST_CASE_CALL(lost_hip, gpu_run(1, "direct", run_lost))
-ST_CASE_CALL(lost_cuda, gpu_run(0, "direct", run_lost))
+GPU_CASES(lost, "direct", run_lost)
 
 ST_SUITE("st_gpu_bad")

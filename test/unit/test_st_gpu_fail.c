@@ -14,7 +14,6 @@
 
 #include <ucs_gstream_memory.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 
@@ -26,9 +25,8 @@
 /* Commands that a stream has room for: less than starts of all but one */
 #define QUEUE_DEPTH 5
 
-/* Results of the runtimes */
-#define NO_MEMORY 2
-#define UNKNOWN   999
+/* A result of the runtimes */
+#define UNKNOWN 999
 
 static uint8_t sent[NUM_OPS][LENGTH], received[NUM_OPS][LENGTH];
 
@@ -58,21 +56,12 @@ static void *full_main(void *arg)
     return NULL;
 }
 
-static void set_depth(gpu_t *gpu, unsigned depth)
-{
-    void (*set)(unsigned depth);
-
-    *(void**)&set = dlsym(gpu->runtime, "standin_set_depth");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(set);
-    set(depth);
-}
-
 /* A thread is stopped by a stream that has no room, and goes on once that has
  * received: for which the service thread needs what the call must not hold */
 static void run_full_with(gpu_t *gpu, const ucp_st_rma_params_t *put)
 {
     ucp_st_op_h ops[2][NUM_OPS];
-    standin_counts_t before, now;
+    unsigned long before;
     full_t full = {.queue = gpu->side[ST_A].queue, .ops = ops[ST_A],
                    .put = put};
     unsigned count = (put != NULL) ? 1 : NUM_OPS;
@@ -90,20 +79,19 @@ static void run_full_with(gpu_t *gpu, const ucp_st_rma_params_t *put)
                                           LENGTH, i);
         st_match_ok(ops[ST_A][i], ops[ST_B][i]);
     }
-    gpu->counts(&before);
-    set_depth(gpu, QUEUE_DEPTH);
+    before = rt_counts(gpu->rt).full;
+    gpu->rt->control.standin_set_depth(QUEUE_DEPTH);
     CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, full_main, &full), 0);
-    do {
+    while (rt_counts(gpu->rt).full == before) {
         (void)sched_yield();
-        gpu->counts(&now);
-    } while (now.full == before.full);
+    }
     CU_ASSERT_EQUAL(ucp_st_enqueue_startall(gpu->side[ST_B].queue, ops[ST_B],
                                             count), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(gpu->side[ST_B].queue, ops[ST_B],
                                            count), UCS_OK);
     CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
     CU_ASSERT_EQUAL(full.line, 0);
-    set_depth(gpu, 0);
+    gpu->rt->control.standin_set_depth(0);
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(gpu->side[ST_A].queue,
                                            &ops[ST_A][1], count - 1), UCS_OK);
     if (put != NULL) {
@@ -121,8 +109,7 @@ static void run_full(gpu_t *gpu)
     run_full_with(gpu, NULL);
 }
 
-ST_CASE_CALL(full_hip, gpu_run(1, "host", run_full))
-ST_CASE_CALL(full_cuda, gpu_run(0, "host", run_full))
+GPU_CASES(full, "host", run_full)
 ST_CASE_CALL(full_direct_hip, gpu_run(1, "direct", run_full))
 
 static void run_full_put(gpu_t *gpu)
@@ -144,16 +131,12 @@ ST_CASE_CALL(full_put_direct_cuda, gpu_run(0, "direct", run_full_put))
 /* Has calls of the runtime with a stream fail: after `skip` of them `count` */
 static void fail_calls(gpu_t *gpu, unsigned skip, unsigned count, int error)
 {
-    void (*fail)(unsigned skip, unsigned count, int error);
-
-    *(void**)&fail = dlsym(gpu->runtime, "standin_fail_calls");
-    CU_ASSERT_PTR_NOT_NULL_FATAL(fail);
-    fail(skip, count, error);
+    gpu->rt->control.standin_fail_calls(skip, count, error);
 }
 
 static void refused_start(gpu_t *gpu, ucp_st_op_h op)
 {
-    fail_calls(gpu, 1, 1, NO_MEMORY); /* behind that about a capture */
+    fail_calls(gpu, 1, 1, RT_NO_MEMORY); /* behind that about a capture */
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(gpu->side[ST_A].queue, op),
                     UCS_ERR_NO_MEMORY);
 }
@@ -192,8 +175,7 @@ static void run_refused(gpu_t *gpu)
     st_free2(op[ST_A], op[ST_B]);
 }
 
-ST_CASE_CALL(refused_hip, gpu_run(1, "host", run_refused))
-ST_CASE_CALL(refused_cuda, gpu_run(0, "host", run_refused))
+GPU_CASES(refused, "host", run_refused)
 ST_CASE_CALL(refused_direct_hip, gpu_run(1, "direct", run_refused))
 
 /* The same for puts and quiets */
@@ -208,10 +190,10 @@ static void run_refused_put(gpu_t *gpu)
     put = st_rma_params(&windows[ST_A], 0, LENGTH);
     for (i = 0; i < 3; ++i) {
         st_fill(windows[ST_A].memory, LENGTH, i);
-        fail_calls(gpu, 1, 1, NO_MEMORY);
+        fail_calls(gpu, 1, 1, RT_NO_MEMORY);
         CU_ASSERT_EQUAL(ucp_st_enqueue_put(a->queue, &put), UCS_ERR_NO_MEMORY);
         CU_ASSERT_EQUAL(ucp_st_enqueue_put(a->queue, &put), UCS_OK);
-        fail_calls(gpu, 1, 1, NO_MEMORY);
+        fail_calls(gpu, 1, 1, RT_NO_MEMORY);
         CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(a->queue), UCS_ERR_NO_MEMORY);
         CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(a->queue), UCS_OK);
         st_sync(a);
@@ -361,8 +343,7 @@ static void run_doubt(gpu_t *gpu)
     st_sync(a);
 }
 
-ST_CASE_CALL(doubt_hip, gpu_run(1, "host", run_doubt))
-ST_CASE_CALL(doubt_cuda, gpu_run(0, "host", run_doubt))
+GPU_CASES(doubt, "host", run_doubt)
 
 /* What is lost is known when a queue is destroyed, if nobody has asked. The
  * device may still store to its words: nobody gets them. */
@@ -370,20 +351,16 @@ static void run_lost_unasked(gpu_t *gpu)
 {
     volatile uint64_t *mark, *words[WORDS];
     uint64_t gate = 0;
-    void (*lose)(int device);
-    int (*set)(int device);
     st_side_t more;
     unsigned i;
 
-    *(void**)&lose = dlsym(gpu->runtime, "standin_lose_device");
-    *(void**)&set  = dlsym(gpu->runtime, "hipSetDevice");
-    CU_ASSERT_EQUAL(set(1), 0);
+    gpu_set_device(gpu, 1);
     st_more_init(&more, &gpu->side[ST_A]);
     st_hold(&more, &gate);
     CU_ASSERT_EQUAL(ucp_st_queue_prepare(more.queue, 0), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_queue_enqueue(more.queue, 0), UCS_OK);
     mark = more.queue->marks[UCP_ST_QUEUE_WORD_PASSED];
-    lose(1);
+    gpu->rt->control.standin_lose_device(1);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(more.queue), UCS_OK);
     for (i = 0; i < WORDS; ++i) {
         words[i] = ucs_gstream_word_get();
@@ -393,7 +370,7 @@ static void run_lost_unasked(gpu_t *gpu)
         ucs_gstream_word_put(words[i]);
     }
     CU_ASSERT_EQUAL(ucs_gstream_destroy(more.stream), UCS_OK);
-    CU_ASSERT_EQUAL(set(0), 0);
+    gpu_set_device(gpu, 0);
 }
 
 /* The last case of its runtime */

@@ -13,8 +13,6 @@
 #include "st_pair.h"
 #include "st_stream.h"
 
-#include "standin_control.h"
-
 #include <ucs_gstream_memory.h>
 
 #include "core/st_lane.h"
@@ -35,10 +33,6 @@
 #define SHORT   1000
 #define USES    3
 #define ROUNDS  3
-
-/* Where a buffer is: the number of a device, or one of these */
-#define ON_HOST   (-1)
-#define ON_SHARED (-2) /* memory of ucp_st_mem_alloc() */
 
 /** What happens; the process that the case starts is the first one. */
 typedef enum {
@@ -64,68 +58,12 @@ typedef struct {
     unsigned length;
 } task_t;
 
-/** A buffer. */
-typedef struct {
-    int     place;
-    uint8_t *start;
-    uint8_t *buffer;
-} place_t;
-
 static task_t task;
 static gpu_t gpu; /* its runtime alone */
-static uint8_t host_bytes[LENGTH];
-
-static void place_get(place_t *place, int where)
-{
-    int (*get)(uint8_t **address, size_t size);
-
-    place->place = where;
-    if (where == ON_HOST) {
-        place->start = malloc(LENGTH + SKIP);
-    } else if (where == ON_SHARED) {
-        CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(LENGTH + SKIP,
-                                               (void**)&place->start), UCS_OK);
-    } else {
-        *(void**)&get = gpu_func(&gpu, "hipMalloc", "cuMemAlloc_v2");
-        gpu_set_device(&gpu, where);
-        CU_ASSERT_EQUAL_FATAL(get(&place->start, LENGTH + SKIP), 0);
-        gpu_set_device(&gpu, 0);
-    }
-    place->buffer = place->start + SKIP;
-}
-
-static void place_put(place_t *place)
-{
-    if (place->place == ON_HOST) {
-        free(place->start);
-    } else if (place->place == ON_SHARED) {
-        CU_ASSERT_EQUAL(ucp_st_mem_free(place->start), UCS_OK);
-    } else {
-        gpu_free(&gpu, place->start);
-    }
-}
-
-static void place_fill(place_t *place, uint64_t seed)
-{
-    st_fill(host_bytes, task.length, seed);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(place->buffer, host_bytes,
-                                            task.length), UCS_OK);
-}
-
-static int place_check(place_t *place, uint64_t seed)
-{
-    memset(host_bytes, 0, task.length);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(host_bytes, place->buffer,
-                                            task.length), UCS_OK);
-    return st_check(host_bytes, task.length, seed);
-}
 
 static standin_counts_t counts(void)
 {
-    standin_counts_t all;
-
-    gpu.counts(&all);
-    return all;
+    return rt_counts(gpu.rt);
 }
 
 /* How often this process has opened memory of the other one, once a thread of
@@ -140,11 +78,8 @@ static void check_opens(unsigned count)
 
 static void hold(unsigned what)
 {
-    void (*set)(unsigned what);
-
     if (!gpu.is_real) {
-        *(void**)&set = gpu_func(&gpu, "standin_hold", "standin_hold");
-        set(what);
+        gpu.rt->control.standin_hold(what);
     }
 }
 
@@ -162,7 +97,7 @@ static unsigned num_staged(int place, unsigned ops)
     return (task.is_staged && (place >= 0)) ? ops : 0;
 }
 
-static ucp_st_op_h make_op(st_side_t *side, place_t *place, int is_send)
+static ucp_st_op_h make_op(st_side_t *side, gpu_place_t *place, int is_send)
 {
     return (is_send ? st_send : st_recv)(side, place->buffer, task.length, 1);
 }
@@ -212,31 +147,31 @@ static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
 }
 
 /* A pair whose sides are both in this process, matched */
-static void near_init(st_pair_t *pair, place_t *places, ucp_st_op_h *ops)
+static void near_init(st_pair_t *pair, gpu_place_t *places, ucp_st_op_h *ops)
 {
     int i;
 
-    CU_ASSERT_TRUE_FATAL(st_pair_init(pair));
+    st_pair_init(pair);
     for (i = 0; i < 2; ++i) {
-        place_get(&places[i], task.places[i]);
+        gpu_place_get(&gpu, &places[i], task.places[i], LENGTH, SKIP);
         ops[i] = make_op(&pair->side[i], &places[i], (i == 0) == task.is_send);
     }
     st_match_ok(ops[0], ops[1]);
 }
 
-static void near_end(st_pair_t *pair, place_t *places, ucp_st_op_h *ops)
+static void near_end(st_pair_t *pair, gpu_place_t *places, ucp_st_op_h *ops)
 {
     st_free2(ops[0], ops[1]);
     st_pair_cleanup(pair);
-    place_put(&places[0]);
-    place_put(&places[1]);
+    gpu_place_put(&gpu, &places[0]);
+    gpu_place_put(&gpu, &places[1]);
 }
 
 static void run_near(void)
 {
     int is_send = task.is_send;
     st_pair_t pair;
-    place_t places[2];
+    gpu_place_t places[2];
     ucp_st_op_h ops[2];
     uint64_t k;
     int i;
@@ -245,9 +180,10 @@ static void run_near(void)
     check_op(ops[0]);
     check_op(ops[1]);
     for (k = 0; k < USES; ++k) {
-        place_fill(&places[is_send ? 0 : 1], k);
+        gpu_fill(places[is_send ? 0 : 1].buffer, task.length, k);
         use_near(&pair, ops);
-        CU_ASSERT_TRUE(place_check(&places[is_send ? 1 : 0], k));
+        CU_ASSERT_TRUE(gpu_check(places[is_send ? 1 : 0].buffer, task.length,
+                                 k));
     }
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(st_stats(&pair.side[i]).staged,
@@ -282,7 +218,7 @@ static void run_fails(void)
 {
     unsigned long held = counts().held;
     st_pair_t pair;
-    place_t places[2];
+    gpu_place_t places[2];
     ucp_st_op_h ops[2];
     unsigned i, k;
     double start;
@@ -327,7 +263,7 @@ typedef struct {
     st_side_t side;
     int       where;
     int       is_send;
-    place_t   place;
+    gpu_place_t   place;
 } life_t;
 
 static void life_init(life_t *life)
@@ -337,7 +273,7 @@ static void life_init(life_t *life)
 
     life->where   = task.places[task.is_second];
     life->is_send = (task.is_send != task.is_second);
-    CU_ASSERT_TRUE_FATAL(st_side_init(&life->side));
+    st_side_init(&life->side);
     CU_ASSERT_EQUAL(st_far_tell(&life->far, life->side.worker), UCS_OK);
     length = st_far_hear(&life->far, address);
     CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
@@ -416,7 +352,7 @@ static void run_round(life_t *life, unsigned round)
     ucp_st_op_h ops[2];
     uint64_t k;
 
-    place_get(&life->place, life->where);
+    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
     ops[0] = make_op(&life->side, &life->place, life->is_send);
     ops[1] = make_op(&life->side, &life->place, life->is_send);
     hold(STANDIN_HOLD_OPEN); /* which may take long */
@@ -429,11 +365,12 @@ static void run_round(life_t *life, unsigned round)
     hold(0);
     for (k = 0; k < USES; ++k) {
         if (life->is_send) {
-            place_fill(&life->place, (round * USES) + k);
+            gpu_fill(life->place.buffer, task.length, (round * USES) + k);
         }
         st_use(&life->side, ops[k % 2]);
         st_sync(&life->side);
-        CU_ASSERT_TRUE(place_check(&life->place, (round * USES) + k));
+        CU_ASSERT_TRUE(gpu_check(life->place.buffer, task.length,
+                                 (round * USES) + k));
         CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     }
     /* Once for both operations; a side that copies nothing may be late */
@@ -445,7 +382,7 @@ static void run_round(life_t *life, unsigned round)
         await_closed(life);
     }
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
-    place_put(&life->place);
+    gpu_place_put(&gpu, &life->place);
 }
 
 static void run_far(life_t *life)
@@ -466,7 +403,7 @@ static ucp_st_op_h life_match(life_t *life)
 {
     ucp_st_op_h op;
 
-    place_get(&life->place, life->where);
+    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
     op = make_op(&life->side, &life->place, life->is_send);
     CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
     check_op(op);
@@ -497,7 +434,7 @@ static void run_dies(life_t *life)
     st_free(op);
     await_closed(life);
     st_side_cleanup(&life->side);
-    place_put(&life->place);
+    gpu_place_put(&gpu, &life->place);
 }
 
 /* The second process is killed while a copy of this one, which makes all, takes
@@ -530,7 +467,7 @@ static void run_stuck(life_t *life)
     CU_ASSERT_EQUAL(status, UCS_OK);
     await_closed(life);
     st_side_cleanup(&life->side);
-    place_put(&life->place);
+    gpu_place_put(&gpu, &life->place);
 }
 
 /* Memory is gone before it is opened, or is said to be elsewhere */
@@ -539,7 +476,7 @@ static void run_gone(life_t *life)
     int has_lied = (task.mode == MODE_LIES);
     ucp_st_op_h op;
 
-    place_get(&life->place, life->where);
+    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
     op = make_op(&life->side, &life->place, life->is_send);
     op->ipc_key->offset += (uint64_t)(has_lied && task.is_second) << 40;
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
@@ -547,7 +484,7 @@ static void run_gone(life_t *life)
         while (op->offered == 0) { /* which the first one does not answer yet */
             (void)ucp_st_worker_progress(life->side.worker);
         }
-        place_put(&life->place);
+        gpu_place_put(&gpu, &life->place);
     }
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     do {
@@ -561,7 +498,7 @@ static void run_gone(life_t *life)
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     st_side_cleanup(&life->side);
     if (!task.is_second || has_lied) {
-        place_put(&life->place);
+        gpu_place_put(&gpu, &life->place);
     }
 }
 
@@ -611,7 +548,7 @@ static void run_process(void)
         second_start(&life.far);
     }
     gpu.is_hip = task.is_hip;
-    CU_ASSERT_TRUE_FATAL(gpu_load(&gpu));
+    gpu_load(&gpu);
     (void)atexit(check_closed);
     gpu_set_device(&gpu, 0);
     if (task.mode < MODE_FAR) {
@@ -701,7 +638,7 @@ static void run_both(task_t to_do)
 /* In one process a pointer is enough */
 CASE(near, .mode = MODE_NEAR, .places = {0, 0})
 CASE(near_peers, .mode = MODE_NEAR, .places = {0, 1})
-CASE(near_host, .mode = MODE_NEAR, .places = {0, ON_HOST})
+CASE(near_host, .mode = MODE_NEAR, .places = {0, GPU_HOST})
 CASE(near_short, .mode = MODE_NEAR, .places = {0, 0}, .length = SHORT,
      .is_staged = 1)
 
@@ -713,8 +650,8 @@ CASE(far_short, .mode = MODE_FAR, .places = {0, 0}, .length = SHORT,
 
 /* One side copies: memory of the host is not reached from elsewhere, unless it
  * is shared */
-CASE(far_host, .mode = MODE_FAR, .places = {0, ON_HOST})
-CASE(far_shared, .mode = MODE_FAR, .places = {0, ON_SHARED})
+CASE(far_host, .mode = MODE_FAR, .places = {0, GPU_HOST})
+CASE(far_shared, .mode = MODE_FAR, .places = {0, GPU_SHARED})
 
 /* The second process does not have the device of the first one's buffer */
 CASE(far_unseen, .mode = MODE_FAR, .places = {1, 0}, .second_has = 1)
@@ -769,18 +706,18 @@ static void run_on_host(task_t to_do)
 
 ST_CASE_CALL(on_host, run_on_host((task_t){.mode = MODE_FAR, .places = {0, 0}}))
 ST_CASE_CALL(on_host_near, run_on_host((task_t){.mode = MODE_NEAR,
-                                                .places = {0, ON_HOST}}))
+                                                .places = {0, GPU_HOST}}))
 
 /* ... while the runtime takes long: of memory that it knows, or not */
 CASE(held, .mode = MODE_HELD, .places = {0, 0})
-CASE(held_host, .mode = MODE_HELD, .places = {0, ON_HOST})
+CASE(held_host, .mode = MODE_HELD, .places = {0, GPU_HOST})
 ST_CASE_CALL(on_host_held, run_on_host((task_t){.mode = MODE_HELD,
                                                 .places = {0, 0}}))
 
 CASE(fails, .mode = MODE_FAILS, .places = {0, 0})
 
 CASE(stuck, .mode = MODE_STUCK, .places = {1, 0}, .second_has = 1)
-CASE(stuck_host, .mode = MODE_STUCK, .places = {ON_HOST, 0})
+CASE(stuck_host, .mode = MODE_STUCK, .places = {GPU_HOST, 0})
 ST_CASE_CALL(on_host_stuck, run_on_host((task_t){.mode = MODE_STUCK,
                                                  .places = {1, 0},
                                                  .second_has = 1}))

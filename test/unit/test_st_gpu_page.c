@@ -94,8 +94,7 @@ static void run_page(gpu_t *gpu)
     st_more_cleanup(&more);
 }
 
-ST_CASE_CALL(page_hip, gpu_run(1, "trig", run_page))
-ST_CASE_CALL(page_cuda, gpu_run(0, "trig", run_page))
+GPU_CASES(page, "trig", run_page)
 
 /* A queue's one-sided operations have a page of their own */
 static void run_put(gpu_t *gpu)
@@ -119,7 +118,6 @@ static void run_put(gpu_t *gpu)
     st_windows_cleanup(windows);
 }
 
-ST_CASE_CALL(put_hip, gpu_run(1, "trig", run_put))
-ST_CASE_CALL(put_cuda, gpu_run(0, "trig", run_put))
+GPU_CASES(put, "trig", run_put)
 
 ST_SUITE("st_gpu_page")

@@ -5,10 +5,9 @@
  * copies.
  */
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_gpu.h"
 #include "st_window.h"
 #include "../integration/st_any.h"
-#include "standin_util.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -22,20 +21,16 @@
 #define USES      4
 
 /** What a case works on. */
-typedef struct gpu {
-    const rt_t *rt;
-    st_pair_t  pair;
-    uint8_t    *base[2];   /* GPU_SHIFT + GPU_BYTES */
-    int        on_gpu[2];
-} gpu_t;
+typedef struct here {
+    gpu_t       gpu; /* its runtime and its pair */
+    gpu_place_t place[2];
+} here_t;
 
-typedef void (*gpu_body_t)(gpu_t *gpu);
+typedef void (*here_body_t)(here_t *here);
 
 static const size_t gpu_lengths[] = {
     0, 1, 8, 100, 1000, 4096, 5000, 70001, GPU_BYTES
 };
-
-static uint8_t gpu_bytes[GPU_BYTES];
 
 
 /* The emulated Cassini has no dma-bufs, and reaches what processors do: none of
@@ -48,9 +43,9 @@ static int gpu_is_open(void)
 }
 
 /* HIP has dma-bufs from a version on; both are read when a runtime is loaded */
-static void gpu_run(int is_hip, const char *setting, gpu_body_t body)
+static void here_run(int is_hip, const char *setting, here_body_t body)
 {
-    gpu_t gpu    = {.rt = NULL};
+    here_t here  = {.gpu = {.is_hip = is_hip}};
     char *memory = st_env_set("UCX_CXI_TRIG_GPU_MEMORY", setting);
     char *stream, *lane, *lanes;
 
@@ -60,11 +55,12 @@ static void gpu_run(int is_hip, const char *setting, gpu_body_t body)
     stream = st_env_set("ST_TEST_STREAM", is_hip ? "hip" : "cuda");
     lane   = st_env_set("ST_LANE", "trig");
     lanes  = st_env_set("UCX_ST_LANES", "trig");
-    gpu.rt = rt_start(is_hip);
-    if (st_pair_init(&gpu.pair)) {
-        body(&gpu);
-        st_pair_cleanup(&gpu.pair);
-    }
+    gpu_load(&here.gpu);
+    gpu_set_device(&here.gpu, 0);
+    st_pair_init(&here.gpu.pair);
+    here.gpu.side = here.gpu.pair.side;
+    body(&here);
+    st_pair_cleanup(&here.gpu.pair);
     st_env_restore("UCX_ST_LANES", lanes);
     st_env_restore("ST_LANE", lane);
     st_env_restore("ST_TEST_STREAM", stream);
@@ -72,59 +68,32 @@ static void gpu_run(int is_hip, const char *setting, gpu_body_t body)
 }
 
 /* Where the NIC reaches that memory */
-static void gpu_reach(int is_hip, gpu_body_t body)
+static void here_reach(int is_hip, here_body_t body)
 {
     if (st_env_has_provider("cxi") && !gpu_is_open()) {
         st_cunit_skip("the NIC does not reach that memory");
         return;
     }
-    gpu_run(is_hip, NULL, body);
+    here_run(is_hip, NULL, body);
 }
 
-static void gpu_get(gpu_t *gpu, int i, int on_gpu)
+static void here_get(here_t *here, int i, int on_gpu)
 {
-    void *memory = NULL;
-
-    gpu->on_gpu[i] = on_gpu;
-    if (on_gpu) {
-        CU_ASSERT_EQUAL_FATAL(rt_set_device(gpu->rt, 0), RT_OK);
-        CU_ASSERT_EQUAL_FATAL(rt_alloc(gpu->rt, &memory,
-                                       GPU_SHIFT + GPU_BYTES), RT_OK);
-    } else {
-        memory = malloc(GPU_SHIFT + GPU_BYTES);
-        CU_ASSERT_PTR_NOT_NULL_FATAL(memory);
-    }
-    gpu->base[i] = memory;
+    gpu_place_get(&here->gpu, &here->place[i], on_gpu ? 0 : GPU_HOST, GPU_BYTES,
+                  GPU_SHIFT);
 }
 
-static void gpu_put(gpu_t *gpu, int i)
+static void here_put(here_t *here, int i)
 {
-    if (gpu->on_gpu[i]) {
-        CU_ASSERT_EQUAL(rt_free(gpu->rt, gpu->base[i]), RT_OK);
-    } else {
-        free(gpu->base[i]);
-    }
-}
-
-static void gpu_fill(void *to, size_t length, uint64_t seed)
-{
-    st_fill(gpu_bytes, length, seed);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(to, gpu_bytes, length), UCS_OK);
-}
-
-static int gpu_check(const void *from, size_t length, uint64_t seed)
-{
-    memset(gpu_bytes, 0, length);
-    CU_ASSERT_EQUAL(ucs_gstream_memory_copy(gpu_bytes, from, length), UCS_OK);
-    return st_check(gpu_bytes, length, seed);
+    gpu_place_put(&here->gpu, &here->place[i]);
 }
 
 /* Uses of one pair, in turn and all ahead of the receive */
-static void gpu_pair(gpu_t *gpu, size_t length, int is_ready)
+static void here_pair(here_t *here, size_t length, int is_ready)
 {
-    st_side_t *side = gpu->pair.side;
-    uint8_t *from   = gpu->base[ST_A] + GPU_SHIFT;
-    uint8_t *to     = gpu->base[ST_B] + GPU_SHIFT;
+    st_side_t *side = here->gpu.pair.side;
+    uint8_t *from   = here->place[ST_A].buffer;
+    uint8_t *to     = here->place[ST_B].buffer;
     ucp_st_op_h op[2];
     uint64_t k;
 
@@ -140,98 +109,98 @@ static void gpu_pair(gpu_t *gpu, size_t length, int is_ready)
         }
         st_use(&side[ST_A], op[ST_A]);
         st_wait(&side[ST_B], op[ST_B]);
-        st_pair_sync(&gpu->pair);
+        st_pair_sync(&here->gpu.pair);
         CU_ASSERT_TRUE(gpu_check(to, length, k));
     }
     st_free2(op[ST_A], op[ST_B]);
-    st_drain(&gpu->pair);
+    st_drain(&here->gpu.pair);
 }
 
-static void gpu_pairs(gpu_t *gpu)
+static void here_pairs(here_t *here)
 {
     unsigned i, k;
 
     for (i = 1; i < 4; ++i) {
-        gpu_get(gpu, ST_A, (i & 1) != 0);
-        gpu_get(gpu, ST_B, (i & 2) != 0);
+        here_get(here, ST_A, (i & 1) != 0);
+        here_get(here, ST_B, (i & 2) != 0);
         for (k = 0; k < ucs_static_array_size(gpu_lengths); ++k) {
-            gpu_pair(gpu, gpu_lengths[k], 0);
-            gpu_pair(gpu, gpu_lengths[k], 1);
+            here_pair(here, gpu_lengths[k], 0);
+            here_pair(here, gpu_lengths[k], 1);
         }
-        gpu_put(gpu, ST_A);
-        gpu_put(gpu, ST_B);
+        here_put(here, ST_A);
+        here_put(here, ST_B);
     }
 }
 
-static void gpu_zero_copy(gpu_t *gpu)
+static void here_zero_copy(here_t *here)
 {
     ucp_st_stats_t stats;
     int i;
 
-    gpu_pairs(gpu);
+    here_pairs(here);
     for (i = 0; i < 2; ++i) {
-        stats = st_stats(&gpu->pair.side[i]);
+        stats = st_stats(&here->gpu.pair.side[i]);
         CU_ASSERT_EQUAL(stats.staged, 0);
         CU_ASSERT_EQUAL(stats.lanes[UCP_ST_LANE_TRIG].matches, stats.matches);
     }
 }
 
-ST_CASE_CALL(reached_hip, gpu_reach(1, gpu_zero_copy))
-ST_CASE_CALL(reached_cuda, gpu_reach(0, gpu_zero_copy))
+ST_CASE_CALL(reached_hip, here_reach(1, here_zero_copy))
+ST_CASE_CALL(reached_cuda, here_reach(0, here_zero_copy))
 
 /* The same on streams of the host */
-static void gpu_on_host(gpu_t *gpu)
+static void here_on_host(here_t *here)
 {
     char *stream    = st_env_set("ST_TEST_STREAM", NULL);
-    st_pair_t outer = gpu->pair;
+    st_pair_t outer = here->gpu.pair;
     int i;
 
     for (i = 0; i < 2; ++i) {
-        st_more_init(&gpu->pair.side[i], &outer.side[i]);
-        CU_ASSERT_EQUAL(ucs_gstream_type(gpu->pair.side[i].stream),
+        st_more_init(&here->gpu.pair.side[i], &outer.side[i]);
+        CU_ASSERT_EQUAL(ucs_gstream_type(here->gpu.pair.side[i].stream),
                         UCS_GSTREAM_TYPE_HOST);
     }
-    gpu_zero_copy(gpu);
+    here_zero_copy(here);
     for (i = 0; i < 2; ++i) {
-        st_more_cleanup(&gpu->pair.side[i]);
+        st_more_cleanup(&here->gpu.pair.side[i]);
     }
-    gpu->pair = outer;
+    here->gpu.pair = outer;
     st_env_restore("ST_TEST_STREAM", stream);
 }
 
-ST_CASE_CALL(on_host_hip, gpu_reach(1, gpu_on_host))
-ST_CASE_CALL(on_host_cuda, gpu_reach(0, gpu_on_host))
+ST_CASE_CALL(on_host_hip, here_reach(1, here_on_host))
+ST_CASE_CALL(on_host_cuda, here_reach(0, here_on_host))
 
 /* Memory that is freed and allocated again is not taken for the old one */
-static void gpu_again(gpu_t *gpu)
+static void here_again(here_t *here)
 {
     unsigned i;
 
     for (i = 0; i < 6; ++i) {
-        gpu_get(gpu, ST_A, 1);
-        gpu_get(gpu, ST_B, 1);
-        gpu_pair(gpu, (i % 2) ? 100 : 70001, 0);
-        gpu_put(gpu, ST_A);
-        gpu_put(gpu, ST_B);
+        here_get(here, ST_A, 1);
+        here_get(here, ST_B, 1);
+        here_pair(here, (i % 2) ? 100 : 70001, 0);
+        here_put(here, ST_A);
+        here_put(here, ST_B);
     }
-    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_A]).staged, 0);
+    CU_ASSERT_EQUAL(st_stats(&here->gpu.pair.side[ST_A]).staged, 0);
 }
 
-ST_CASE_CALL(again_hip, gpu_reach(1, gpu_again))
-ST_CASE_CALL(again_cuda, gpu_reach(0, gpu_again))
+ST_CASE_CALL(again_hip, here_reach(1, here_again))
+ST_CASE_CALL(again_cuda, here_reach(0, here_again))
 
 /* A setting, or a provider, that does not have it: by way of the host */
-static void gpu_refused(gpu_t *gpu)
+static void here_refused(here_t *here)
 {
-    gpu_pairs(gpu);
-    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_A]).staged,
+    here_pairs(here);
+    CU_ASSERT_EQUAL(st_stats(&here->gpu.pair.side[ST_A]).staged,
                     2 * 2 * (ucs_static_array_size(gpu_lengths) - 1));
-    CU_ASSERT_EQUAL(st_stats(&gpu->pair.side[ST_B]).staged,
+    CU_ASSERT_EQUAL(st_stats(&here->gpu.pair.side[ST_B]).staged,
                     2 * 2 * (ucs_static_array_size(gpu_lengths) - 1));
 }
 
-ST_CASE_CALL(off_hip, gpu_run(1, "n", gpu_refused))
-ST_CASE_CALL(off_cuda, gpu_run(0, "n", gpu_refused))
+ST_CASE_CALL(off_hip, here_run(1, "n", here_refused))
+ST_CASE_CALL(off_cuda, here_run(0, "n", here_refused))
 
 /* What the driver of a real device gives an emulated card: a descriptor that it
  * cannot map. Settings of the stand-ins are read once. */
@@ -240,7 +209,7 @@ static void gpu_not_mapped(int is_hip, const char *tcase)
     if (st_env_has_provider("cxi") && gpu_is_open()) {
         st_cunit_skip("the NIC reaches all memory");
     } else if (rt_is_child(tcase, "STANDIN_DMABUF=2")) {
-        gpu_run(is_hip, NULL, gpu_refused);
+        here_run(is_hip, NULL, here_refused);
     }
 }
 
@@ -248,37 +217,37 @@ ST_CASE_CALL(not_mapped_hip, gpu_not_mapped(1, "not_mapped_hip"))
 ST_CASE_CALL(not_mapped_cuda, gpu_not_mapped(0, "not_mapped_cuda"))
 
 /* One side's NIC does not, the other one's does */
-static void gpu_mixed(gpu_t *gpu)
+static void here_mixed(here_t *here)
 {
-    st_side_t own, *side = gpu->pair.side;
+    st_side_t own, *side = here->gpu.pair.side;
     char *setting = st_env_set("UCX_CXI_TRIG_GPU_MEMORY", "n");
-    st_pair_t outer = gpu->pair;
+    st_pair_t outer = here->gpu.pair;
 
-    CU_ASSERT_TRUE_FATAL(st_side_init(&own));
+    st_side_init(&own);
     st_env_restore("UCX_CXI_TRIG_GPU_MEMORY", setting);
     own.peer         = st_side_peer(&own, &side[ST_A]);
     side[ST_A].peer  = st_side_peer(&side[ST_A], &own);
     side[ST_B]       = own;
-    gpu_get(gpu, ST_A, 1);
-    gpu_get(gpu, ST_B, 1);
-    gpu_pair(gpu, 70001, 0);
-    gpu_pair(gpu, 100, 0);
-    gpu_put(gpu, ST_A);
-    gpu_put(gpu, ST_B);
+    here_get(here, ST_A, 1);
+    here_get(here, ST_B, 1);
+    here_pair(here, 70001, 0);
+    here_pair(here, 100, 0);
+    here_put(here, ST_A);
+    here_put(here, ST_B);
     CU_ASSERT_EQUAL(st_stats(&side[ST_A]).staged, 0);
     CU_ASSERT_EQUAL(st_stats(&side[ST_B]).staged, 2);
     st_side_leave(&side[ST_B], &side[ST_A]);
-    gpu->pair = outer;
+    here->gpu.pair = outer;
 }
 
-ST_CASE_CALL(mixed, gpu_reach(0, gpu_mixed))
+ST_CASE_CALL(mixed, here_reach(0, here_mixed))
 
 /* A window of a side, in an allocation */
-static void window_init(gpu_t *gpu, int i, st_window_t *window)
+static void window_init(here_t *here, int i, st_window_t *window)
 {
     *window = (st_window_t){
-        .side   = &gpu->pair.side[i],
-        .memory = gpu->base[i] + GPU_SHIFT,
+        .side   = &here->gpu.pair.side[i],
+        .memory = here->place[i].buffer,
         .length = GPU_BYTES
     };
     CU_ASSERT_EQUAL_FATAL(ucp_st_mem_reg(window->side->worker, window->memory,
@@ -313,17 +282,17 @@ static void window_use(st_window_t windows[2], st_window_t signals[2],
 }
 
 /* Windows, on either side */
-static void gpu_windows(gpu_t *gpu)
+static void here_windows(here_t *here)
 {
     st_window_t windows[2], signals[2];
     unsigned i, k;
     int j;
 
-    st_windows_init(&gpu->pair, signals, 64, 0);
+    st_windows_init(&here->gpu.pair, signals, 64, 0);
     for (i = 1; i < 4; ++i) {
         for (j = 0; j < 2; ++j) {
-            gpu_get(gpu, j, (i & (1u << j)) != 0);
-            window_init(gpu, j, &windows[j]);
+            here_get(here, j, (i & (1u << j)) != 0);
+            window_init(here, j, &windows[j]);
         }
         for (j = 0; j < 2; ++j) {
             windows[j].rkey = st_window_key(windows[j].side->peer,
@@ -335,23 +304,23 @@ static void gpu_windows(gpu_t *gpu)
         for (j = 0; j < 2; ++j) {
             CU_ASSERT_EQUAL(ucp_st_rkey_destroy(windows[j].rkey), UCS_OK);
             CU_ASSERT_EQUAL(ucp_st_mem_dereg(windows[j].memh), UCS_OK);
-            gpu_put(gpu, j);
+            here_put(here, j);
         }
     }
     st_windows_cleanup(signals);
 }
 
-ST_CASE_CALL(windows_hip, gpu_reach(1, gpu_windows))
-ST_CASE_CALL(windows_cuda, gpu_reach(0, gpu_windows))
+ST_CASE_CALL(windows_hip, here_reach(1, here_windows))
+ST_CASE_CALL(windows_cuda, here_reach(0, here_windows))
 
 /* Nobody but the NIC looks at a device's memory, so no stream waits there */
-static void gpu_wait_refused(gpu_t *gpu)
+static void here_wait_refused(here_t *here)
 {
     st_window_t window;
     ucp_st_wait_signal_params_t params;
 
-    gpu_get(gpu, ST_A, 1);
-    window_init(gpu, ST_A, &window);
+    here_get(here, ST_A, 1);
+    window_init(here, ST_A, &window);
     params = (ucp_st_wait_signal_params_t){
         .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH,
         .memh       = window.memh
@@ -359,23 +328,23 @@ static void gpu_wait_refused(gpu_t *gpu)
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(window.side->queue, &params),
                     UCS_ERR_UNSUPPORTED);
     CU_ASSERT_EQUAL(ucp_st_mem_dereg(window.memh), UCS_OK);
-    gpu_put(gpu, ST_A);
+    here_put(here, ST_A);
 }
 
-ST_CASE_CALL(wait_refused, gpu_reach(1, gpu_wait_refused))
+ST_CASE_CALL(wait_refused, here_reach(1, here_wait_refused))
 
 /* No lane has it */
-static void gpu_window_refused(gpu_t *gpu)
+static void here_window_refused(here_t *here)
 {
-    st_side_t *a = &gpu->pair.side[ST_A];
+    st_side_t *a = &here->gpu.pair.side[ST_A];
     ucp_st_mem_h memh;
 
-    gpu_get(gpu, ST_A, 1);
-    CU_ASSERT_EQUAL(ucp_st_mem_reg(a->worker, gpu->base[ST_A], GPU_BYTES,
-                                   &memh), UCS_ERR_UNSUPPORTED);
-    gpu_put(gpu, ST_A);
+    here_get(here, ST_A, 1);
+    CU_ASSERT_EQUAL(ucp_st_mem_reg(a->worker, here->place[ST_A].start,
+                                   GPU_BYTES, &memh), UCS_ERR_UNSUPPORTED);
+    here_put(here, ST_A);
 }
 
-ST_CASE_CALL(window_refused, gpu_run(0, "n", gpu_window_refused))
+ST_CASE_CALL(window_refused, here_run(0, "n", here_window_refused))
 
 ST_SUITE("st_gpu_trig")

@@ -190,8 +190,7 @@ static void run_long(gpu_t *gpu)
     with_copies(gpu, long_body);
 }
 
-ST_CASE_CALL(long_hip, gpu_run(1, "host", run_long))
-ST_CASE_CALL(long_cuda, gpu_run(0, "host", run_long))
+GPU_CASES(long, "host", run_long)
 
 /* What UCP has received in the host's memory is copied to the device */
 static void eager_body(gpu_t *gpu)
@@ -211,8 +210,7 @@ static void run_eager(gpu_t *gpu)
     with_copies(gpu, eager_body);
 }
 
-ST_CASE_CALL(eager_hip, gpu_run(1, "host", run_eager))
-ST_CASE_CALL(eager_cuda, gpu_run(0, "host", run_eager))
+GPU_CASES(eager, "host", run_eager)
 
 /* One message of this length is staged on each side */
 static void check_staged(gpu_t *gpu, size_t length)
@@ -235,8 +233,7 @@ static void run_short(gpu_t *gpu)
     with_copies(gpu, short_body);
 }
 
-ST_CASE_CALL(short_hip, gpu_run(1, "host", run_short))
-ST_CASE_CALL(short_cuda, gpu_run(0, "host", run_short))
+GPU_CASES(short, "host", run_short)
 
 /* UCX has no such component, as Debian's has none */
 static void none_body(gpu_t *gpu)

@@ -180,7 +180,7 @@ RT_CASE_SET(batch, "", "STANDIN_VERSION=60443484")
     standin_counts_t before = rt_counts(rt);
     standin_counts_t after;
     uint64_t word           = (uintptr_t)test_word(&test, 1);
-    standin_cuda_op_t ops[] = {
+    standin_batch_op_t ops[] = {
         {.op = RT_OP_WRITE64, .address = word, .value = 1},
         {.op = RT_OP_BARRIER},
         {.op = RT_OP_WAIT64, .address = word + 8, .value = 2, .flags = RT_EQ},
@@ -669,7 +669,7 @@ RT_CASE(capture)
 
     CU_ASSERT_EQUAL(rt_event_create(rt, &mark), RT_OK);
     CU_ASSERT_EQUAL(rt_is_capturing(rt, test.stream), 0);
-    CU_ASSERT_EQUAL(rt_capture_begin(rt, test.stream), RT_OK);
+    CU_ASSERT_EQUAL(rt_capture_begin(rt, test.stream, 0), RT_OK);
     CU_ASSERT_EQUAL(rt_is_capturing(rt, test.stream), 1);
     CU_ASSERT_EQUAL(rt_write(rt, test.stream, test_word(&test, 1), 1), RT_OK);
     CU_ASSERT_EQUAL(rt_host(rt, test.stream, test_on_host, NULL), RT_OK);
@@ -680,7 +680,7 @@ RT_CASE(capture)
     CU_ASSERT_EQUAL(rt_sync(rt, test.stream), RT_OK);
     CU_ASSERT_EQUAL(test_load(&test, 1), 0);
 
-    CU_ASSERT_EQUAL(rt_capture_begin(rt, test.stream), RT_OK);
+    CU_ASSERT_EQUAL(rt_capture_begin(rt, test.stream, 0), RT_OK);
     CU_ASSERT_EQUAL(rt_query(rt, test.stream), RT_CAPTURE);
     CU_ASSERT_EQUAL(rt_is_capturing(rt, test.stream), 2);
     CU_ASSERT_EQUAL(rt_write(rt, test.stream, test_word(&test, 1), 1),
@@ -689,10 +689,10 @@ RT_CASE(capture)
     CU_ASSERT_EQUAL(rt_query(rt, test.stream), RT_OK);
 
     CU_ASSERT_EQUAL(rt_stream_create(rt, 0, 0, &blocking), RT_OK);
-    CU_ASSERT_EQUAL(rt_capture_begin(rt, blocking), RT_OK);
+    CU_ASSERT_EQUAL(rt_capture_begin(rt, blocking, 0), RT_OK);
     CU_ASSERT_EQUAL(rt_write(rt, NULL, test_word(&test, 1), 1), RT_IMPLICIT);
     CU_ASSERT_EQUAL(rt_capture_end(rt, blocking, &nodes), RT_INVALIDATED);
-    CU_ASSERT_EQUAL(rt_capture_begin(rt, NULL), RT_CAPTURE);
+    CU_ASSERT_EQUAL(rt_capture_begin(rt, NULL, 0), RT_CAPTURE);
     CU_ASSERT_EQUAL(rt_stream_destroy(rt, blocking), RT_OK);
     CU_ASSERT_EQUAL(rt_event_destroy(rt, mark), RT_OK);
     test_close(&test);

@@ -613,7 +613,7 @@ static void test_ipc_owner(int is_hip, int end)
     void *device   = NULL;
     void *opened   = NULL;
     uint64_t seen  = 0;
-    rt_ipc_t handle;
+    standin_handle_t handle;
 
     CU_ASSERT_EQUAL(rt_alloc(rt, &device, TEST_BYTES), RT_OK);
     CU_ASSERT_EQUAL(rt_fill(rt, stream, device, 9, TEST_BYTES), RT_OK);
@@ -643,7 +643,7 @@ static void test_ipc_user(int is_hip, int end)
     uint64_t seen  = 0;
     rt_info_t info = {0};
     char byte      = 0;
-    rt_ipc_t handle;
+    standin_handle_t handle;
 
     CU_ASSERT_EQUAL_FATAL(read(end, &handle, sizeof(handle)), sizeof(handle));
     CU_ASSERT_EQUAL_FATAL(rt_ipc_open(rt, &handle, (void**)&opened), RT_OK);

@@ -244,7 +244,7 @@ RT_CASE_SET(room_batch, TEST_ROOM, TEST_ROOM " STANDIN_VERSION=60400000")
 {
     uint64_t *words            = rt_host_alloc(rt, TEST_BYTES);
     void *stream               = rt_stream(rt);
-    standin_cuda_op_t ops[26] = {{0}};
+    standin_batch_op_t ops[26] = {{0}};
     unsigned i;
 
     for (i = 0; i < 26; ++i) {

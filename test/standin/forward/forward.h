@@ -131,6 +131,20 @@ int forward_context(int device, void **context);
 /* The result of HIP for one of CUDA; an error is the thread's last one. */
 int forward_end(int result);
 
+/* A call of HIP that is one of the driver's, on what `_enter` has found fit. */
+#define FORWARD(_name, _params, _enter, _func, ...) \
+    int _name _params \
+    { \
+        int result = _enter; \
+        \
+        if ((result == FORWARD_OK) && (forward_cuda._func == NULL)) { \
+            result = FORWARD_UNSUPPORTED; \
+        } \
+        return forward_end((result == FORWARD_OK) ? \
+                                   forward_cuda._func(__VA_ARGS__) : \
+                                   result); \
+    }
+
 /* The thread's last error, which is forgotten with the second one. */
 int forward_peek(void);
 int forward_last(void);

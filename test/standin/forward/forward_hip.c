@@ -49,37 +49,7 @@ const char *hipGetErrorName(int err)
         int        err;
         const char *name;
     } names[] = {
-        {0, "hipSuccess"},
-        {1, "hipErrorInvalidValue"},
-        {2, "hipErrorOutOfMemory"},
-        {3, "hipErrorNotInitialized"},
-        {4, "hipErrorDeinitialized"},
-        {100, "hipErrorNoDevice"},
-        {101, "hipErrorInvalidDevice"},
-        {201, "hipErrorInvalidContext"},
-        {205, "hipErrorMapFailed"},
-        {217, "hipErrorPeerAccessUnsupported"},
-        {304, "hipErrorOperatingSystem"},
-        {400, "hipErrorInvalidHandle"},
-        {401, "hipErrorIllegalState"},
-        {500, "hipErrorNotFound"},
-        {600, "hipErrorNotReady"},
-        {700, "hipErrorIllegalAddress"},
-        {704, "hipErrorPeerAccessAlreadyEnabled"},
-        {705, "hipErrorPeerAccessNotEnabled"},
-        {712, "hipErrorHostMemoryAlreadyRegistered"},
-        {713, "hipErrorHostMemoryNotRegistered"},
-        {719, "hipErrorLaunchFailure"},
-        {801, "hipErrorNotSupported"},
-        {900, "hipErrorStreamCaptureUnsupported"},
-        {901, "hipErrorStreamCaptureInvalidated"},
-        {902, "hipErrorStreamCaptureMerge"},
-        {903, "hipErrorStreamCaptureUnmatched"},
-        {904, "hipErrorStreamCaptureUnjoined"},
-        {905, "hipErrorStreamCaptureIsolation"},
-        {906, "hipErrorStreamCaptureImplicit"},
-        {907, "hipErrorCapturedEvent"},
-        {908, "hipErrorStreamCaptureWrongThread"}
+        STANDIN_HIP_NAMES
     };
     size_t i;
 
@@ -176,58 +146,15 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     return forward_end(forward_cuda.device_attribute(value, number, device));
 }
 
-int hipDeviceSynchronize(void)
-{
-    int result = forward_enter();
-
-    return forward_end((result == FORWARD_OK) ? forward_cuda.ctx_sync() :
-                                                result);
-}
-
-int hipDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    int result = forward_enter();
-
-    return forward_end((result == FORWARD_OK) ?
-                               forward_cuda.ctx_priorities(least, greatest) :
-                               result);
-}
-
-int hipDeviceGetPCIBusId(char *text, int length, int device)
-{
-    int result = forward_open();
-
-    if (result == FORWARD_OK) {
-        result = (forward_cuda.device_pci != NULL) ?
-                         forward_cuda.device_pci(text, length, device) :
-                         FORWARD_UNSUPPORTED;
-    }
-    return forward_end(result);
-}
-
-int hipDeviceGetUuid(void *uuid, int device)
-{
-    int result = forward_open();
-
-    if (result == FORWARD_OK) {
-        result = (forward_cuda.device_uuid != NULL) ?
-                         forward_cuda.device_uuid(uuid, device) :
-                         FORWARD_UNSUPPORTED;
-    }
-    return forward_end(result);
-}
-
-int hipDeviceCanAccessPeer(int *can, int device, int peer)
-{
-    int result = forward_open();
-
-    if (result == FORWARD_OK) {
-        result = (forward_cuda.peer_can != NULL) ?
-                         forward_cuda.peer_can(can, device, peer) :
-                         FORWARD_UNSUPPORTED;
-    }
-    return forward_end(result);
-}
+FORWARD(hipDeviceSynchronize, (void), forward_enter(), ctx_sync)
+FORWARD(hipDeviceGetStreamPriorityRange, (int *least, int *greatest),
+        forward_enter(), ctx_priorities, least, greatest)
+FORWARD(hipDeviceGetPCIBusId, (char *text, int length, int device),
+        forward_open(), device_pci, text, length, device)
+FORWARD(hipDeviceGetUuid, (void *uuid, int device), forward_open(),
+        device_uuid, uuid, device)
+FORWARD(hipDeviceCanAccessPeer, (int *can, int device, int peer),
+        forward_open(), peer_can, can, device, peer)
 
 int hipDeviceEnablePeerAccess(int peer, unsigned flags)
 {
@@ -288,23 +215,8 @@ int hipStreamDestroy(void *stream)
     return forward_end(result);
 }
 
-/* Calls a function of the driver on a stream, and returns HIP's result. */
-#define FORWARD_ON_STREAM(_func, _stream, ...) \
-    do { \
-        int result_ = forward_enter_stream(_stream); \
-        \
-        if ((result_ == FORWARD_OK) && (forward_cuda._func == NULL)) { \
-            result_ = FORWARD_UNSUPPORTED; \
-        } \
-        return forward_end((result_ == FORWARD_OK) ? \
-                                   forward_cuda._func(__VA_ARGS__) : \
-                                   result_); \
-    } while (0)
-
-int hipStreamGetPriority(void *stream, int *priority)
-{
-    FORWARD_ON_STREAM(stream_priority, stream, stream, priority);
-}
+FORWARD(hipStreamGetPriority, (void *stream, int *priority),
+        forward_enter_stream(stream), stream_priority, stream, priority)
 
 int hipStreamGetDevice(void *stream, int *device)
 {
@@ -317,30 +229,16 @@ int hipStreamGetDevice(void *stream, int *device)
     return forward_end(result);
 }
 
-int hipStreamQuery(void *stream)
-{
-    FORWARD_ON_STREAM(stream_query, stream, stream);
-}
-
-int hipStreamSynchronize(void *stream)
-{
-    FORWARD_ON_STREAM(stream_sync, stream, stream);
-}
-
-int hipStreamWaitEvent(void *stream, void *event, unsigned flags)
-{
-    FORWARD_ON_STREAM(stream_wait, stream, stream, event, flags);
-}
-
-int hipStreamIsCapturing(void *stream, int *status)
-{
-    FORWARD_ON_STREAM(capturing, stream, stream, status);
-}
-
-int hipStreamBeginCapture(void *stream, int mode)
-{
-    FORWARD_ON_STREAM(capture_begin, stream, stream, mode);
-}
+FORWARD(hipStreamQuery, (void *stream), forward_enter_stream(stream),
+        stream_query, stream)
+FORWARD(hipStreamSynchronize, (void *stream), forward_enter_stream(stream),
+        stream_sync, stream)
+FORWARD(hipStreamWaitEvent, (void *stream, void *event, unsigned flags),
+        forward_enter_stream(stream), stream_wait, stream, event, flags)
+FORWARD(hipStreamIsCapturing, (void *stream, int *status),
+        forward_enter_stream(stream), capturing, stream, status)
+FORWARD(hipStreamBeginCapture, (void *stream, int mode),
+        forward_enter_stream(stream), capture_begin, stream, mode)
 
 /* A driver without modes forbids nothing */
 int hipThreadExchangeStreamCaptureMode(int *mode)
@@ -353,70 +251,45 @@ int hipThreadExchangeStreamCaptureMode(int *mode)
     return forward_end(result);
 }
 
-int hipStreamEndCapture(void *stream, void **graph)
-{
-    FORWARD_ON_STREAM(capture_end, stream, stream, graph);
-}
-
-int hipGraphDestroy(void *graph)
-{
-    FORWARD_ON_STREAM(graph_destroy, NULL, graph);
-}
-
-int hipGraphGetNodes(void *graph, void **nodes, size_t *count)
-{
-    FORWARD_ON_STREAM(graph_nodes, NULL, graph, nodes, count);
-}
+FORWARD(hipStreamEndCapture, (void *stream, void **graph),
+        forward_enter_stream(stream), capture_end, stream, graph)
+FORWARD(hipGraphDestroy, (void *graph), forward_enter_stream(NULL),
+        graph_destroy, graph)
+FORWARD(hipGraphGetNodes, (void *graph, void **nodes, size_t *count),
+        forward_enter_stream(NULL), graph_nodes, graph, nodes, count)
 
 /* Memory operations. CUDA's waits have no mask. */
 
-int hipStreamWriteValue32(void *stream, void *address, uint32_t value,
-                          unsigned flags)
-{
-    FORWARD_ON_STREAM(write32, stream, stream, (uintptr_t)address, value,
-                      flags);
-}
-
-int hipStreamWriteValue64(void *stream, void *address, uint64_t value,
-                          unsigned flags)
-{
-    FORWARD_ON_STREAM(write64, stream, stream, (uintptr_t)address, value,
-                      flags);
-}
-
-int hipStreamWaitValue32(void *stream, void *address, uint32_t value,
-                         unsigned flags, uint32_t mask)
-{
-    if (mask != UINT32_MAX) {
-        return forward_end(FORWARD_UNSUPPORTED);
-    }
-    FORWARD_ON_STREAM(wait32, stream, stream, (uintptr_t)address, value, flags);
-}
-
-int hipStreamWaitValue64(void *stream, void *address, uint64_t value,
-                         unsigned flags, uint64_t mask)
-{
-    if (mask != UINT64_MAX) {
-        return forward_end(FORWARD_UNSUPPORTED);
-    }
-    FORWARD_ON_STREAM(wait64, stream, stream, (uintptr_t)address, value, flags);
-}
+FORWARD(hipStreamWriteValue32,
+        (void *stream, void *address, uint32_t value, unsigned flags),
+        forward_enter_stream(stream), write32, stream, (uintptr_t)address,
+        value, flags)
+FORWARD(hipStreamWriteValue64,
+        (void *stream, void *address, uint64_t value, unsigned flags),
+        forward_enter_stream(stream), write64, stream, (uintptr_t)address,
+        value, flags)
+FORWARD(hipStreamWaitValue32,
+        (void *stream, void *address, uint32_t value, unsigned flags,
+         uint32_t mask),
+        (mask != UINT32_MAX) ? FORWARD_UNSUPPORTED :
+        forward_enter_stream(stream),
+        wait32, stream, (uintptr_t)address, value, flags)
+FORWARD(hipStreamWaitValue64,
+        (void *stream, void *address, uint64_t value, unsigned flags,
+         uint64_t mask),
+        (mask != UINT64_MAX) ? FORWARD_UNSUPPORTED :
+        forward_enter_stream(stream),
+        wait64, stream, (uintptr_t)address, value, flags)
 
 /* HIP's operations of a batch have no order, CUDA's have */
-int hipStreamBatchMemOp(void *stream, unsigned count, standin_hip_op_t *ops,
-                        unsigned flags)
-{
-    _Static_assert(sizeof(*ops) == sizeof(standin_cuda_op_t), "an operation");
-    FORWARD_ON_STREAM(batch, stream, stream, count, (standin_cuda_op_t*)ops,
-                      flags);
-}
+FORWARD(hipStreamBatchMemOp,
+        (void *stream, unsigned count, standin_batch_op_t *ops, unsigned flags),
+        forward_enter_stream(stream), batch, stream, count, ops, flags)
 
 /* Kernels and host functions */
 
-int hipLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg)
-{
-    FORWARD_ON_STREAM(launch_host, stream, stream, func, arg);
-}
+FORWARD(hipLaunchHostFunc, (void *stream, void (*func)(void *arg), void *arg),
+        forward_enter_stream(stream), launch_host, stream, func, arg)
 
 static void forward_call(void *arg)
 {
@@ -450,24 +323,28 @@ int hipStreamAddCallback(void *stream,
     return forward_end(result);
 }
 
-/* Kernels are CUfunctions; HIP ends the list of arguments by 3, CUDA by 0 */
-int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
-                          unsigned grid_y, unsigned grid_z, unsigned block_x,
-                          unsigned block_y, unsigned block_z, unsigned shared,
-                          void *stream, void **params, void **extra)
+/* HIP ends the list of arguments by 3, CUDA by 0 */
+static void **forward_extra(void **extra, void *list[5])
 {
-    void *list[5] = {FORWARD_EXTRA_END};
-    int i         = 0;
+    int i;
 
-    if (extra != NULL) {
-        for (; (i < 4) && ((extra[i] == FORWARD_EXTRA_DATA) ||
-                           (extra[i] == FORWARD_EXTRA_SIZE)); i += 2) {
-            list[i]     = extra[i];
-            list[i + 1] = extra[i + 1];
-        }
-        list[i] = FORWARD_EXTRA_END;
+    if (extra == NULL) {
+        return NULL;
     }
-    FORWARD_ON_STREAM(launch, stream, func, grid_x, grid_y, grid_z, block_x,
-                      block_y, block_z, shared, stream, params,
-                      (extra != NULL) ? list : NULL);
+    for (i = 0; (i < 4) && ((extra[i] == FORWARD_EXTRA_DATA) ||
+                            (extra[i] == FORWARD_EXTRA_SIZE)); i += 2) {
+        list[i]     = extra[i];
+        list[i + 1] = extra[i + 1];
+    }
+    list[i] = FORWARD_EXTRA_END;
+    return list;
 }
+
+/* Kernels are CUfunctions */
+FORWARD(hipModuleLaunchKernel,
+        (void (*func)(void *args), unsigned grid_x, unsigned grid_y,
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+         unsigned shared, void *stream, void **params, void **extra),
+        forward_enter_stream(stream), launch, func, grid_x, grid_y, grid_z,
+        block_x, block_y, block_z, shared, stream, params,
+        forward_extra(extra, (void*[5]){NULL}))

@@ -2,25 +2,10 @@
 /* forward_mem.c - HIP's memory, copies, events and IPC, by CUDA's driver. */
 #include "forward.h"
 
-#include <string.h>
-
 #define FORWARD_HOST_FLAGS 7u /* Portable, mapped, and IO memory or, of new
                                  memory, write-combined; the same in both */
 #define FORWARD_UNIFIED    4u /* CU_MEMORYTYPE_UNIFIED */
 
-
-/* Calls a function of the driver, and returns HIP's result. */
-#define FORWARD(_func, ...) \
-    do { \
-        int result_ = forward_enter(); \
-        \
-        if ((result_ == FORWARD_OK) && (forward_cuda._func == NULL)) { \
-            result_ = FORWARD_UNSUPPORTED; \
-        } \
-        return forward_end((result_ == FORWARD_OK) ? \
-                                   forward_cuda._func(__VA_ARGS__) : \
-                                   result_); \
-    } while (0)
 
 int hipMalloc(void **address, size_t size)
 {
@@ -37,10 +22,8 @@ int hipMalloc(void **address, size_t size)
 }
 
 /* Addresses have the same form in both */
-int hipMallocManaged(void **address, size_t size, unsigned flags)
-{
-    FORWARD(managed_alloc, (uint64_t*)address, size, flags);
-}
+FORWARD(hipMallocManaged, (void **address, size_t size, unsigned flags),
+        forward_enter(), managed_alloc, (uint64_t*)address, size, flags)
 
 /* Memory for signals, which CUDA does not need */
 int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
@@ -49,36 +32,31 @@ int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
                           forward_end(FORWARD_UNSUPPORTED);
 }
 
+static FORWARD(forward_free, (void *address), forward_enter(), mem_free,
+               (uintptr_t)address)
+
 int hipFree(void *address)
 {
-    if (address == NULL) {
-        return forward_end(FORWARD_OK);
-    }
-    FORWARD(mem_free, (uintptr_t)address);
+    return (address == NULL) ? forward_end(FORWARD_OK) : forward_free(address);
 }
 
-int hipHostMalloc(void **address, size_t size, unsigned flags)
-{
-    FORWARD(host_alloc, address, size, flags & FORWARD_HOST_FLAGS);
-}
+FORWARD(hipHostMalloc, (void **address, size_t size, unsigned flags),
+        forward_enter(), host_alloc, address, size, flags & FORWARD_HOST_FLAGS)
+
+static FORWARD(forward_host_free, (void *address), forward_enter(), host_free,
+               address)
 
 int hipHostFree(void *address)
 {
-    if (address == NULL) {
-        return forward_end(FORWARD_OK);
-    }
-    FORWARD(host_free, address);
+    return (address == NULL) ? forward_end(FORWARD_OK) :
+                               forward_host_free(address);
 }
 
-int hipHostRegister(void *address, size_t size, unsigned flags)
-{
-    FORWARD(host_register, address, size, flags & FORWARD_HOST_FLAGS);
-}
-
-int hipHostUnregister(void *address)
-{
-    FORWARD(host_unregister, address);
-}
+FORWARD(hipHostRegister, (void *address, size_t size, unsigned flags),
+        forward_enter(), host_register, address, size,
+        flags & FORWARD_HOST_FLAGS)
+FORWARD(hipHostUnregister, (void *address), forward_enter(), host_unregister,
+        address)
 
 int hipHostGetDevicePointer(void **device, void *host, unsigned flags)
 {
@@ -108,11 +86,12 @@ int hipMemGetAddressRange(void **base, size_t *size, void *address)
     return forward_end(result);
 }
 
-int hipMemGetHandleForAddressRange(void *handle, void *address, size_t size,
-                                   int type, uint64_t flags)
-{
-    FORWARD(dmabuf, handle, (uintptr_t)address, size, type, flags);
-}
+FORWARD(hipMemGetHandleForAddressRange,
+        (void *handle, void *address, size_t size, int type, uint64_t flags),
+        forward_enter(), dmabuf, handle, (uintptr_t)address, size, type, flags)
+
+static FORWARD(forward_pointer, (void *value, int attribute, void *address),
+               forward_enter(), pointer, value, attribute, (uintptr_t)address)
 
 /* Attributes that have the same numbers in both, as have the types of memory */
 int hipPointerGetAttribute(void *value, int attribute, void *address)
@@ -123,10 +102,9 @@ int hipPointerGetAttribute(void *value, int attribute, void *address)
     while ((i < sizeof(known) / sizeof(known[0])) && (known[i] != attribute)) {
         ++i;
     }
-    if (i == sizeof(known) / sizeof(known[0])) {
-        return forward_end(FORWARD_UNSUPPORTED);
-    }
-    FORWARD(pointer, value, attribute, (uintptr_t)address);
+    return (i == sizeof(known) / sizeof(known[0])) ?
+           forward_end(FORWARD_UNSUPPORTED) :
+           forward_pointer(value, attribute, address);
 }
 
 int hipPointerGetAttributes(standin_hip_pointer_t *attributes,
@@ -170,23 +148,13 @@ int hipMemcpy(void *dst, const void *src, size_t size, int kind)
     return forward_end(result);
 }
 
-/* The same for calls on a stream. */
-#define FORWARD_ON(_func, _stream, ...) \
-    do { \
-        int result_ = forward_enter_stream(_stream); \
-        \
-        return forward_end((result_ == FORWARD_OK) ? \
-                                   forward_cuda._func(__VA_ARGS__) : \
-                                   result_); \
-    } while (0)
+FORWARD(hipMemcpyAsync,
+        (void *dst, const void *src, size_t size, int kind, void *stream),
+        forward_enter_stream(stream), copy_async, (uintptr_t)dst,
+        (uintptr_t)src, size, stream)
 
-int hipMemcpyAsync(void *dst, const void *src, size_t size, int kind,
-                   void *stream)
-{
-    (void)kind;
-    FORWARD_ON(copy_async, stream, (uintptr_t)dst, (uintptr_t)src, size,
-               stream);
-}
+static FORWARD(forward_copy_2d, (const standin_cuda_copy_t *copy, void *stream),
+               forward_enter_stream(stream), copy_2d, copy, stream)
 
 int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
                      size_t width, size_t height, int kind, void *stream)
@@ -203,71 +171,45 @@ int hipMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
     };
 
     (void)kind;
-    FORWARD_ON(copy_2d, stream, &copy, stream);
+    return forward_copy_2d(&copy, stream);
 }
 
-int hipMemsetAsync(void *dst, int value, size_t size, void *stream)
-{
-    FORWARD_ON(fill, stream, (uintptr_t)dst, (unsigned char)value, size,
-               stream);
-}
+FORWARD(hipMemsetAsync, (void *dst, int value, size_t size, void *stream),
+        forward_enter_stream(stream), fill, (uintptr_t)dst,
+        (unsigned char)value, size, stream)
 
 /* Events; their flags are the same in both */
 
-int hipEventCreateWithFlags(void **event, unsigned flags)
-{
-    FORWARD(event_create, event, flags);
-}
+FORWARD(hipEventCreateWithFlags, (void **event, unsigned flags),
+        forward_enter(), event_create, event, flags)
 
 int hipEventCreate(void **event)
 {
     return hipEventCreateWithFlags(event, 0);
 }
 
-int hipEventDestroy(void *event)
-{
-    FORWARD(event_destroy, event);
-}
-
-int hipEventRecord(void *event, void *stream)
-{
-    FORWARD_ON(event_record, stream, event, stream);
-}
-
-int hipEventQuery(void *event)
-{
-    FORWARD(event_query, event);
-}
-
-int hipEventSynchronize(void *event)
-{
-    FORWARD(event_sync, event);
-}
-
-int hipEventElapsedTime(float *ms, void *start, void *end)
-{
-    FORWARD(event_time, ms, start, end);
-}
+FORWARD(hipEventDestroy, (void *event), forward_enter(), event_destroy, event)
+FORWARD(hipEventRecord, (void *event, void *stream),
+        forward_enter_stream(stream), event_record, event, stream)
+FORWARD(hipEventQuery, (void *event), forward_enter(), event_query, event)
+FORWARD(hipEventSynchronize, (void *event), forward_enter(), event_sync, event)
+FORWARD(hipEventElapsedTime, (float *ms, void *start, void *end),
+        forward_enter(), event_time, ms, start, end)
 
 /* IPC handles */
 
-int hipIpcGetMemHandle(standin_hip_ipc_t *handle, void *address)
-{
-    _Static_assert(sizeof(*handle) == sizeof(standin_cuda_ipc_t), "a handle");
-    FORWARD(ipc_get, (standin_cuda_ipc_t*)(void*)handle, (uintptr_t)address);
-}
+FORWARD(hipIpcGetMemHandle, (standin_handle_t *handle, void *address),
+        forward_enter(), ipc_get, handle, (uintptr_t)address)
 
-int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
+int hipIpcOpenMemHandle(void **address, standin_handle_t handle,
                         unsigned flags)
 {
     int result   = forward_enter();
     uint64_t dev = 0;
-    standin_cuda_ipc_t below;
 
-    memcpy(&below, &handle, sizeof(below));
     if (result == FORWARD_OK) {
         result = (forward_cuda.ipc_open != NULL) ?
-                         forward_cuda.ipc_open(&dev, below, flags) :
+                         forward_cuda.ipc_open(&dev, handle, flags) :
                          FORWARD_UNSUPPORTED;
     }
     if (result == FORWARD_OK) {
@@ -276,7 +218,5 @@ int hipIpcOpenMemHandle(void **address, standin_hip_ipc_t handle,
     return forward_end(result);
 }
 
-int hipIpcCloseMemHandle(void *address)
-{
-    FORWARD(ipc_close, (uintptr_t)address);
-}
+FORWARD(hipIpcCloseMemHandle, (void *address), forward_enter(), ipc_close,
+        (uintptr_t)address)
