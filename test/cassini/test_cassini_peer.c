@@ -377,25 +377,33 @@ ST_CASE_WITH(fence, pair_t, pair, open_pair(pair), close_pair(pair))
     cassini_unlink(user, CASSINI_PRIORITY, 77);
 }
 
+/* Open a user with an entry over its memory, for a put to itself */
+static cassini_command_t open_self(cassini_user_t *user)
+{
+    cassini_command_t entry, cmd;
+
+    cassini_user_open(user, CASSINI_PID_ANY);
+    entry                = cassini_entry(user, CASSINI_PRIORITY, user->memory,
+                                         4096, BITS);
+    entry.tgt.no_success = 1;
+    cassini_append(user, &entry);
+    cmd                = cassini_dma(user, CASSINI_OP_PUT, user->domain->pid,
+                                     user->memory + 8192, 8);
+    cmd.dma.match_bits = BITS;
+    cmd.dma.no_send    = 1;
+    return cmd;
+}
+
 /* An operation of a process ends with the code that is asked for, and does
  * nothing */
 static void part_injected(void)
 {
-    cassini_command_t entry, cmd;
     cassini_user_t user;
+    cassini_command_t cmd = open_self(&user);
     unsigned code, at, i;
 
     CASSINI_REQUIRE(sscanf(getenv("CASSINI_INJECT"), "%u@%u", &code, &at) ==
                     2);
-    cassini_user_open(&user, CASSINI_PID_ANY);
-    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
-                                         4096, BITS);
-    entry.tgt.no_success = 1;
-    cassini_append(&user, &entry);
-    cmd                = cassini_dma(&user, CASSINI_OP_PUT, user.domain->pid,
-                                     user.memory + 8192, 8);
-    cmd.dma.match_bits = BITS;
-    cmd.dma.no_send    = 1;
     for (i = 1; i <= 5; ++i) {
         user.memory[8192] = (uint8_t)i;
         cassini_emit(user.tx, &cmd, sizeof(cmd.dma));
@@ -422,19 +430,10 @@ ST_CASE(injected)
 /* Behind the third operation the link is down */
 static void part_down(void)
 {
-    cassini_command_t entry, cmd;
     cassini_user_t user;
+    cassini_command_t cmd = open_self(&user);
     int i;
 
-    cassini_user_open(&user, CASSINI_PID_ANY);
-    entry                = cassini_entry(&user, CASSINI_PRIORITY, user.memory,
-                                         4096, BITS);
-    entry.tgt.no_success = 1;
-    cassini_append(&user, &entry);
-    cmd                = cassini_dma(&user, CASSINI_OP_PUT, user.domain->pid,
-                                     user.memory + 8192, 8);
-    cmd.dma.match_bits = BITS;
-    cmd.dma.no_send    = 1;
     for (i = 1; i <= 5; ++i) {
         cassini_emit(user.tx, &cmd, sizeof(cmd.dma));
         (void)cassini_event(&user, CASSINI_EV_ACK);
