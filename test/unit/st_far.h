@@ -6,6 +6,8 @@
 #ifndef ST_FAR_H_
 #define ST_FAR_H_
 
+#include "st_cunit.h"
+
 #include <ucp_st.h>
 
 #include <sys/types.h>
@@ -38,6 +40,17 @@ int st_far_is_death(ucs_status_t status);
 /** What this process was started to do, and the one that started it; NULL in
  *  the first process. */
 const char *st_far_task(st_far_t *far);
+
+/** main() of a suite whose second processes run a function. */
+#define ST_FAR_SUITE(_name, _other) \
+    int main(int argc, char **argv) \
+    { \
+        st_far_t far; \
+        \
+        return (st_far_task(&far) != NULL) ? \
+               st_cunit_alone(_name "_other", _other, argc, argv) : \
+               st_cunit_main(_name, argc, argv); \
+    }
 
 /** Tell the other process, if it is there, the address of a worker; what
  *  ucp_st_worker_get_address() returns. */

@@ -6,11 +6,8 @@
 #include "gstream_util.h"
 #include "st_cunit.h"
 #include "standin_util.h"
+#include "uct_errors.h"
 
-#include <ucs/debug/log.h>
-
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,23 +15,6 @@
 
 #define OF_CUDA "CUDA_DEVICE_MAX_CONNECTIONS"
 #define OF_HIP  "GPU_MAX_HW_QUEUES"
-
-/* Warnings of hardware queues, and the last one */
-static unsigned num_warnings;
-static char warning[512];
-
-static ucs_log_func_rc_t
-keep_warning(const char *file, unsigned line, const char *function,
-             ucs_log_level_t level, const ucs_log_component_config_t *component,
-             const char *message, va_list args)
-{
-    if ((level == UCS_LOG_LEVEL_WARN) &&
-        (strstr(message, "hardware queues") != NULL)) {
-        ++num_warnings;
-        vsnprintf(warning, sizeof(warning), message, args);
-    }
-    return UCS_LOG_FUNC_RC_STOP;
-}
 
 static void end(ucs_gstream_h *streams, unsigned count)
 {
@@ -52,8 +32,7 @@ static void run(const rt_t *rt, const char *setting, unsigned queues)
     void *native = rt_stream(rt); /* of the application */
     unsigned i;
 
-    num_warnings = 0;
-    ucs_log_push_handler(keep_warning);
+    uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "hardware queues");
 
     /* The application's stream is one, however many queues are made on it, and
      * default streams are counted already */
@@ -64,7 +43,7 @@ static void run(const rt_t *rt, const char *setting, unsigned queues)
     for (i = 0; i < queues - 3; ++i) {
         streams[i] = gstream_util_create_gpu(rt->is_hip);
     }
-    CU_ASSERT_EQUAL(num_warnings, 0);
+    CU_ASSERT_EQUAL(uct_errors_count(), 0);
 
     /* Streams that are gone do not count, while one of the same is there */
     end(same, MANY - 2);
@@ -72,15 +51,15 @@ static void run(const rt_t *rt, const char *setting, unsigned queues)
     for (i = 0; i < queues - 3; ++i) {
         streams[i] = gstream_util_create_gpu(rt->is_hip);
     }
-    CU_ASSERT_EQUAL(num_warnings, 0);
+    CU_ASSERT_EQUAL(uct_errors_count(), 0);
     streams[i++] = gstream_util_create_gpu(rt->is_hip);
-    CU_ASSERT_EQUAL(num_warnings, 1);
+    CU_ASSERT_EQUAL(uct_errors_count(), 1);
     streams[i++] = gstream_util_create_gpu(rt->is_hip);
-    CU_ASSERT_EQUAL(num_warnings, 1);
-    CU_ASSERT_PTR_NOT_NULL(strstr(warning, setting));
-    CU_ASSERT_PTR_NOT_NULL(strstr(warning, "32"));
+    CU_ASSERT_EQUAL(uct_errors_count(), 1);
+    CU_ASSERT_PTR_NOT_NULL(strstr(uct_errors_last(), setting));
+    CU_ASSERT_PTR_NOT_NULL(strstr(uct_errors_last(), "32"));
 
-    ucs_log_pop_handler();
+    (void)uct_errors_end();
     end(streams, i);
     end(&same[MANY - 2], 2);
 }

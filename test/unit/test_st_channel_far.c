@@ -259,12 +259,4 @@ static void run_process(void)
     life_cleanup(&life);
 }
 
-int main(int argc, char **argv)
-{
-    st_far_t far;
-
-    if (st_far_task(&far) != NULL) {
-        return st_cunit_alone("st_channel_other", run_process, argc, argv);
-    }
-    return st_cunit_main("st_channel_far", argc, argv);
-}
+ST_FAR_SUITE("st_channel_far", run_process)

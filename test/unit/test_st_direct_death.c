@@ -422,12 +422,4 @@ static void run_met(int is_before)
 ST_CASE_CALL(met, run_met(0))
 ST_CASE_CALL(met_later, run_met(1))
 
-int main(int argc, char **argv)
-{
-    st_far_t far;
-
-    if (st_far_task(&far) != NULL) {
-        return st_cunit_alone("st_direct_other", run_other, argc, argv);
-    }
-    return st_cunit_main("st_direct_death", argc, argv);
-}
+ST_FAR_SUITE("st_direct_death", run_other)

@@ -726,12 +726,4 @@ CASE(dies, .mode = MODE_DIES, .places = {0, 0})
 CASE(gone, .mode = MODE_GONE, .places = {0, 0})
 CASE(lies, .mode = MODE_LIES, .places = {0, 0})
 
-int main(int argc, char **argv)
-{
-    st_far_t far;
-
-    if (st_far_task(&far) != NULL) {
-        return st_cunit_alone("st_gpu_ipc_other", run_process, argc, argv);
-    }
-    return st_cunit_main("st_gpu_ipc", argc, argv);
-}
+ST_FAR_SUITE("st_gpu_ipc", run_process)

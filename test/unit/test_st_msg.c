@@ -735,12 +735,4 @@ static void run_process(void)
     free(buffer);
 }
 
-int main(int argc, char **argv)
-{
-    st_far_t far;
-
-    if (st_far_task(&far) != NULL) {
-        return st_cunit_alone("st_msg_other", run_process, argc, argv);
-    }
-    return st_cunit_main("st_msg", argc, argv);
-}
+ST_FAR_SUITE("st_msg", run_process)

@@ -324,12 +324,4 @@ ST_CASE(death)
     far_cleanup(&far);
 }
 
-int main(int argc, char **argv)
-{
-    st_far_t other;
-
-    if (st_far_task(&other) != NULL) {
-        return st_cunit_alone("st_rma_other", run_other, argc, argv);
-    }
-    return st_cunit_main("st_rma_far", argc, argv);
-}
+ST_FAR_SUITE("st_rma_far", run_other)

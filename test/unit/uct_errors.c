@@ -49,6 +49,11 @@ void uct_errors_begin(void)
     uct_errors_begin_text(UCS_LOG_LEVEL_ERROR, NULL);
 }
 
+unsigned uct_errors_count(void)
+{
+    return num_errors;
+}
+
 unsigned uct_errors_end(void)
 {
     ucs_log_pop_handler();

@@ -11,6 +11,9 @@ void uct_errors_begin(void);
 /** The same for what is logged at this level and has this text in it. */
 void uct_errors_begin_text(ucs_log_level_t level, const char *text);
 
+/** How many so far. */
+unsigned uct_errors_count(void);
+
 /** End that; how many. */
 unsigned uct_errors_end(void);
 
