@@ -38,6 +38,11 @@ ucp_ep_h st_pe_connect(ucp_worker_h worker, const void *address);
 void st_pes_init(st_pes_t *pes, unsigned num,
                  const ucp_st_tag_layout_t *layout);
 
+/** A case on "pes", of so many. */
+#define PES_CASE(_name, _num) \
+    ST_CASE_WITH(_name, st_pes_t, pes, st_pes_init(pes, _num, NULL), \
+                 st_pes_cleanup(pes))
+
 /** One PE, and endpoints as if another process of this program, which calls
  *  this as well, were PE 1. Asserts. */
 void st_pes_init_far(st_pes_t *pes, const st_far_t *far);

@@ -208,7 +208,7 @@ ST_CASE_CALL(tag_charm,
              check_tag(&ucp_st_tag_layout_charm,
                        8 | (uint64_t)ID << 4 | 1ull << 31))
 
-ST_CASE(out_of_range)
+PES_CASE(out_of_range, 1)
 {
     const uint64_t most            = (1ull << 27) - 1;
     ucp_st_channel_params_t params = {
@@ -219,26 +219,24 @@ ST_CASE(out_of_range)
     };
     ucp_st_channel_h end, other;
     uint8_t byte = 0;
-    st_pes_t pes;
 
-    st_pes_init(&pes, 1, NULL);
-    params.ep = pes.pe[0].eps[0];
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, &end),
+    params.ep = pes->pe[0].eps[0];
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, &params, &end),
                     UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, &other),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, &params, &other),
                     UCS_ERR_ALREADY_EXISTS);
     params.id = most + 1;
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, &other),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, &params, &other),
                     UCS_ERR_OUT_OF_RANGE);
     params.id  = 1;
     params.end = 2;
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, &other),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, &params, &other),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_create(NULL, &params, &other),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, NULL, &other),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, NULL, &other),
                     UCS_ERR_INVALID_PARAM);
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[0].ctx, &params, NULL),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[0].ctx, &params, NULL),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_channel_send(NULL, ST_PE_MSG(&byte, 1, NULL, NULL)),
                     UCS_ERR_INVALID_PARAM);
@@ -252,10 +250,9 @@ ST_CASE(out_of_range)
                                            ST_PE_MSG(&byte, 1, NULL, NULL),
                                            NULL),
                     UCS_ERR_OUT_OF_RANGE);
-    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes.pe[0].ctx), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes->pe[0].ctx), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(end), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(NULL), UCS_OK);
-    st_pes_cleanup(&pes);
 }
 
 /* A layout that cannot be is refused */
@@ -520,17 +517,15 @@ static void on_end(void *arg, ucs_status_t status, size_t length)
     (void)ucp_st_channel_destroy(end);
 }
 
-ST_CASE(destroy_in_callback)
+PES_CASE(destroy_in_callback, 2)
 {
     uint64_t sent = 1, got[3];
     ender_t ender = {0};
     ucp_st_channel_h end;
-    st_pes_t pes;
     int i;
 
-    st_pes_init(&pes, 2, NULL);
-    end       = st_pes_channel(&pes, 0, 1, ID, 0);
-    ender.end = st_pes_channel(&pes, 1, 0, ID, 1);
+    end       = st_pes_channel(pes, 0, 1, ID, 0);
+    ender.end = st_pes_channel(pes, 1, 0, ID, 1);
     for (i = 0; i < 3; ++i) {
         CU_ASSERT_EQUAL(
                 ucp_st_channel_recv(
@@ -540,36 +535,32 @@ ST_CASE(destroy_in_callback)
     CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(
             ucp_st_channel_send(end, ST_PE_MSG(&sent, 8, NULL, NULL))));
     while (ender.calls < 3) {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     CU_ASSERT_EQUAL(ender.calls, 3);
     (void)ucp_st_channel_destroy(end);
-    st_pes_cleanup(&pes);
 }
 
 /* ... which is sending: a message to the own PE arrives in the call */
-ST_CASE(destroy_in_send)
+PES_CASE(destroy_in_send, 1)
 {
     uint64_t sent = 1, got;
     ender_t ender = {0};
     said_t said   = {0};
     ucs_status_t status;
     ucp_st_channel_h end;
-    st_pes_t pes;
 
-    st_pes_init(&pes, 1, NULL);
-    ender.end = st_pes_channel(&pes, 0, 0, ID, 0); /* That sends */
-    end       = st_pes_channel(&pes, 0, 0, ID, 1);
+    ender.end = st_pes_channel(pes, 0, 0, ID, 0); /* That sends */
+    end       = st_pes_channel(pes, 0, 0, ID, 1);
     CU_ASSERT_EQUAL(ucp_st_channel_recv(end, ST_PE_MSG(&got, 8, on_end, &ender),
                                         NULL), UCS_INPROGRESS);
     status = ucp_st_channel_send(ender.end, ST_PE_MSG(&sent, 8, hear, &said));
     CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(status));
     while (ender.calls < 1) {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     CU_ASSERT_EQUAL(got, sent);
     (void)ucp_st_channel_destroy(end);
-    st_pes_cleanup(&pes);
 }
 
 /* Sends before there is an endpoint */

@@ -271,15 +271,28 @@ static void progress_some(st_pes_t *pes)
     }
 }
 
-/* Messages of all lengths are under way in both directions */
-ST_CASE(one_moves)
+static void pair_run(void (*body)(st_pes_t *pes, object_t *pair), unsigned num)
 {
     object_t pair[2];
     st_pes_t pes;
+
+    st_pes_init(&pes, num, NULL);
+    pair_init(&pes, pair, 0, 0, 1);
+    body(&pes, pair);
+    st_pes_cleanup(&pes);
+}
+
+/* A case on so many PEs, the first two of which have an end each */
+#define PAIR_CASE(_name, _num) \
+    static void st_body_##_name(st_pes_t *pes, object_t *pair); \
+    ST_CASE_CALL(_name, pair_run(st_body_##_name, _num)) \
+    static void st_body_##_name(st_pes_t *pes, object_t *pair)
+
+/* Messages of all lengths are under way in both directions */
+PAIR_CASE(one_moves, 3)
+{
     int i;
 
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     for (i = 0; i < MAX_AHEAD; ++i) {
         object_send(&pair[0]);
         object_send(&pair[1]);
@@ -298,43 +311,37 @@ ST_CASE(one_moves)
                     UCS_ERR_BUSY);
     while (!pair[0].is_quiet) {
         object_recv(&pair[1]);
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     /* The other end puts off, and cannot be moved */
     object_send(&pair[1]);
     CU_ASSERT_FALSE(object_leave(&pair[1]));
     object_arrive(&pair[0], 2);
     object_send(&pair[0]);
-    progress_some(&pes);
+    progress_some(pes);
     object_told(&pair[1], 2);
     object_send(&pair[1]);
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* Messages that nobody has received go along, twice */
-ST_CASE(kept)
+PAIR_CASE(kept, 3)
 {
     ucp_st_channel_attr_t attr;
-    object_t pair[2];
-    st_pes_t pes;
     unsigned k;
 
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     for (k = 0; k < 4; ++k) {
         object_send(&pair[1]);
-        progress_some(&pes);
+        progress_some(pes);
         CU_ASSERT_TRUE(object_leave(&pair[0]));
-        await_quiet(&pes, &pair[0]);
+        await_quiet(pes, &pair[0]);
         object_arrive(&pair[0], (k & 1) ? 0 : 2);
         object_told(&pair[1], pair[0].at);
         CU_ASSERT_EQUAL(ucp_st_channel_query(pair[0].end, &attr), UCS_OK);
         CU_ASSERT_EQUAL(attr.num_kept, k + 1);
         CU_ASSERT_EQUAL(attr.received, 0);
     }
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* Both are moved at once, also such that they change places */
@@ -370,73 +377,56 @@ ST_CASE_CALL(both_move, both_move(2, 3))
 ST_CASE_CALL(change_places, both_move(1, 0))
 
 /* An end is moved on before the other one was told where it is */
-ST_CASE(moves_on)
+PAIR_CASE(moves_on, 3)
 {
-    object_t pair[2];
-    st_pes_t pes;
-
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     object_send(&pair[1]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    await_quiet(&pes, &pair[0]);
+    await_quiet(pes, &pair[0]);
     object_arrive(&pair[0], 2);
     object_send(&pair[0]);
     object_send(&pair[1]); /* Put off */
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    progress_some(&pes);
+    progress_some(pes);
     CU_ASSERT_FALSE(pair[0].is_quiet);
     object_told(&pair[1], 2);
     while (!pair[0].is_quiet) {
         object_recv(&pair[1]);
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     object_arrive(&pair[0], 0);
     object_told(&pair[1], 0);
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* An end that was to be moved stays */
-ST_CASE(stays)
+PAIR_CASE(stays, 2)
 {
-    object_t pair[2];
-    st_pes_t pes;
     int i;
 
-    st_pes_init(&pes, 2, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     object_recv(&pair[0]);
     object_send(&pair[1]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    await_quiet(&pes, &pair[0]);
+    await_quiet(pes, &pair[0]);
     for (i = 0; i < 2; ++i) {
         object_told(&pair[i], !i);
         object_send(&pair[i]);
     }
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* The other end is not made yet when this one wants to be moved */
-ST_CASE(other_comes_late)
+PAIR_CASE(other_comes_late, 3)
 {
-    object_t pair[2];
-    st_pes_t pes;
-
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
     object_send(&pair[0]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    progress_some(&pes);
+    progress_some(pes);
     CU_ASSERT_FALSE(pair[0].is_quiet);
-    pair[1].end = st_pes_channel(&pes, 1, 0, ID, 1);
-    await_quiet(&pes, &pair[0]);
+    pair[1].end = st_pes_channel(pes, 1, 0, ID, 1);
+    await_quiet(pes, &pair[0]);
     object_arrive(&pair[0], 2);
     object_told(&pair[1], 2);
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* Bytes that are no end, or cut off */
@@ -496,22 +486,16 @@ ST_CASE(bad_bytes)
 }
 
 /* An end is destroyed while it becomes quiet */
-ST_CASE(destroyed)
+PAIR_CASE(destroyed, 2)
 {
-    object_t pair[2];
-    st_pes_t pes;
-
-    st_pes_init(&pes, 2, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     object_recv(&pair[0]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[0].end), UCS_OK);
     CU_ASSERT_TRUE(pair[0].is_quiet); /* It was called back, once, */
     CU_ASSERT_EQUAL(pair[0].bad, 1);  /* with an error */
-    progress_some(&pes);
+    progress_some(pes);
     CU_ASSERT_EQUAL(pair[0].bad, 1);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
-    st_pes_cleanup(&pes);
 }
 
 /* ... by the callback of a send that ends when its message is kept */
@@ -548,7 +532,7 @@ ST_CASE(destroyed_by_kept)
 }
 
 /* The other end has no endpoint yet, and sends wait for it */
-ST_CASE(other_has_no_way)
+PAIR_CASE(other_has_no_way, 3)
 {
     const ucp_st_channel_params_t none = {
         .field_mask = UCP_ST_CHANNEL_PARAM_FIELD_ID |
@@ -556,76 +540,60 @@ ST_CASE(other_has_no_way)
         .id         = ID,
         .end        = 1
     };
-    object_t pair[2];
-    st_pes_t pes;
 
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_create(pes.pe[1].ctx, &none, &pair[1].end),
+    CU_ASSERT_EQUAL(ucp_st_channel_create(pes->pe[1].ctx, &none, &pair[1].end),
                     UCS_OK);
     object_send(&pair[1]);
     object_send(&pair[1]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    progress_some(&pes);
+    progress_some(pes);
     CU_ASSERT_FALSE(pair[0].is_quiet);
     object_told(&pair[1], 0);
-    await_quiet(&pes, &pair[0]);
+    await_quiet(pes, &pair[0]);
     object_arrive(&pair[0], 2);
     object_told(&pair[1], 2);
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* An end that stays is told to stop before it goes on itself */
-ST_CASE(stays_and_other_moves)
+PAIR_CASE(stays_and_other_moves, 3)
 {
-    object_t pair[2];
-    st_pes_t pes;
-
-    st_pes_init(&pes, 3, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     object_send(&pair[1]);
     CU_ASSERT_TRUE(object_leave(&pair[0]));
-    await_quiet(&pes, &pair[0]);
+    await_quiet(pes, &pair[0]);
     object_told(&pair[1], 0);
     CU_ASSERT_TRUE(object_leave(&pair[1]));
-    progress_some(&pes);
+    progress_some(pes);
     CU_ASSERT_FALSE(pair[1].is_quiet);
     object_told(&pair[0], 1); /* It goes on, and answers */
-    await_quiet(&pes, &pair[1]);
+    await_quiet(pes, &pair[1]);
     object_arrive(&pair[1], 2);
     object_told(&pair[0], 2);
     object_send(&pair[0]);
-    pair_finish(&pes, pair);
-    st_pes_cleanup(&pes);
+    pair_finish(pes, pair);
 }
 
 /* ... while a long message is being kept: it is received, and goes with it */
-ST_CASE(destroyed_in_keeping)
+PAIR_CASE(destroyed_in_keeping, 2)
 {
     ucp_st_channel_attr_t attr;
-    object_t pair[2];
-    st_pes_t pes;
 
-    st_pes_init(&pes, 2, NULL);
-    pair_init(&pes, pair, 0, 0, 1);
     while (pair[1].sent < 8) { /* The seventh is a long one */
         object_send(&pair[1]);
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     CU_ASSERT_TRUE(object_leave(&pair[0]));
     do {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
         CU_ASSERT_EQUAL(ucp_st_channel_query(pair[0].end, &attr), UCS_OK);
     } while (attr.num_kept < 8);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[0].end), UCS_OK);
     do {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
         CU_ASSERT_EQUAL(ucp_st_channel_query(pair[1].end, &attr), UCS_OK);
     } while (attr.num_sends > 0);
     CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
-    st_pes_cleanup(&pes);
 }
 
 /* What an object that is moved does next; the other one is told later, at

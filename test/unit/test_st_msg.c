@@ -210,23 +210,20 @@ static void refuse_recv(st_pes_t *pes, const ucp_st_msg_meta_t *meta)
     }
 }
 
-ST_CASE(refused)
+PES_CASE(refused, 1)
 {
     unsigned count = 0;
-    st_pes_t pes;
     one_t    one;
 
-    st_pes_init(&pes, 1, NULL);
-    CU_ASSERT_EQUAL(ucp_st_msg_set_post(pes.pe[0].ctx, on_none, &count),
+    CU_ASSERT_EQUAL(ucp_st_msg_set_post(pes->pe[0].ctx, on_none, &count),
                     UCS_OK);
-    refuse_send(&pes);
-    one_send(&one, &pes, 1, 3);
-    refuse_recv(&pes, &one.meta);
+    refuse_send(pes);
+    one_send(&one, pes, 1, 3);
+    refuse_recv(pes, &one.meta);
     one_recv(&one, 3); /* Its data are still there */
-    settle(&pes);
+    settle(pes);
     CU_ASSERT_EQUAL(count, 0);
     one_free(&one);
-    st_pes_cleanup(&pes);
 }
 
 /* Too small a room: nothing is posted, and the data can be received */
@@ -319,20 +316,18 @@ ST_CASE_CALL(cancel, run_cancel(8))
 ST_CASE_CALL(cancel_long, run_cancel(LONG))
 
 /* Data that matched are received */
-ST_CASE(cancel_matched)
+PES_CASE(cancel_matched, 2)
 {
     said_t       said = {0};
     size_t       got  = 0;
     ucp_st_msg_h req  = NULL;
     ucs_status_t status;
-    st_pes_t     pes;
     one_t        one;
 
-    st_pes_init(&pes, 2, NULL);
-    one_send(&one, &pes, LONG, 9);
-    settle(&pes);
+    one_send(&one, pes, LONG, 9);
+    settle(pes);
     status =
-            ucp_st_msg_recv(pes.pe[1].ctx, &one.meta,
+            ucp_st_msg_recv(pes->pe[1].ctx, &one.meta,
                             ST_PE_MSG(one.rbuf, LONG, hear, &said), &got, &req);
     if (status == UCS_INPROGRESS) {
         CU_ASSERT_EQUAL(ucp_st_msg_cancel(req), UCS_OK);
@@ -340,7 +335,6 @@ ST_CASE(cancel_matched)
     }
     one_received(&one, status, &said, got, 9);
     one_free(&one);
-    st_pes_cleanup(&pes);
 }
 
 /* What is thrown away ends at the sender, too, and takes the place of no other
@@ -372,38 +366,32 @@ ST_CASE_CALL(drop_late, run_drop(2, 1))
 ST_CASE_CALL(drop_one_pe, run_drop(1, 0))
 
 /* What never comes keeps no context */
-ST_CASE(drop_never)
+PES_CASE(drop_never, 1)
 {
     ucp_st_msg_meta_t meta = {.tag = 4ull << 60 | 77, .length = 8};
-    st_pes_t          pes;
 
-    st_pes_init(&pes, 1, NULL);
-    CU_ASSERT_EQUAL(ucp_st_msg_drop(pes.pe[0].ctx, &meta), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_msg_drop(pes.pe[0].ctx, &meta), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes.pe[0].ctx), UCS_OK);
-    pes.pe[0].ctx = NULL;
-    st_pes_cleanup(&pes);
+    CU_ASSERT_EQUAL(ucp_st_msg_drop(pes->pe[0].ctx, &meta), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_msg_drop(pes->pe[0].ctx, &meta), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes->pe[0].ctx), UCS_OK);
+    pes->pe[0].ctx = NULL;
 }
 
 /* A receive keeps the context until it is over */
-ST_CASE(busy)
+PES_CASE(busy, 1)
 {
     ucp_st_msg_meta_t meta = {.tag = 4ull << 60 | 77, .length = 8};
     said_t            said = {0};
     ucp_st_msg_h      req  = NULL;
     uint64_t          got;
-    st_pes_t          pes;
 
-    st_pes_init(&pes, 1, NULL);
-    CU_ASSERT_EQUAL(ucp_st_msg_recv(pes.pe[0].ctx, &meta,
+    CU_ASSERT_EQUAL(ucp_st_msg_recv(pes->pe[0].ctx, &meta,
                                     ST_PE_MSG(&got, 8, hear, &said), NULL,
                                     &req),
                     UCS_INPROGRESS);
-    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes.pe[0].ctx), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_channel_ctx_destroy(pes->pe[0].ctx), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(said.calls, 0);
     CU_ASSERT_EQUAL(ucp_st_msg_cancel(req), UCS_OK);
     CU_ASSERT_EQUAL(said.calls, 1);
-    st_pes_cleanup(&pes);
 }
 
 

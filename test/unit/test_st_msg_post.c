@@ -107,48 +107,42 @@ ST_CASE_CALL(post_early, run_early(2))
 ST_CASE_CALL(post_early_one_pe, run_early(1))
 
 /* Metadata that nobody took are gone with the context */
-ST_CASE(post_never)
+PES_CASE(post_never, 2)
 {
-    st_pes_t pes;
     one_t    one;
 
-    st_pes_init(&pes, 2, NULL);
-    one_send_post(&one, &pes, MSG_HEADER("x", 1), 8, 1);
-    settle(&pes);
-    CU_ASSERT_EQUAL(await(&pes, one.sent, &one.said), UCS_OK);
+    one_send_post(&one, pes, MSG_HEADER("x", 1), 8, 1);
+    settle(pes);
+    CU_ASSERT_EQUAL(await(pes, one.sent, &one.said), UCS_OK);
     one_free(&one);
-    st_pes_cleanup(&pes);
 }
 
 /* A context whose metadata are just arriving is destroyed when they are
  * there */
-ST_CASE(post_arriving)
+PES_CASE(post_arriving, 2)
 {
     static const uint8_t header[UCP_ST_MSG_HEADER_MAX];
     char                *thresh = st_env_set("UCX_RNDV_THRESH", "1000");
     said_t               said   = {0};
     ucs_status_t         status;
-    st_pes_t             pes;
     one_t                one;
 
-    st_pes_init(&pes, 2, NULL);
     st_env_restore("UCX_RNDV_THRESH", thresh);
-    one_send(&one, &pes, LONG, 1); /* The endpoint is ready then */
+    one_send(&one, pes, LONG, 1); /* The endpoint is ready then */
     one_recv(&one, 1);
     one_free(&one);
-    settle(&pes);
-    status = ucp_st_msg_send_post(pes.pe[0].ctx, pes.pe[0].eps[1], PE,
+    settle(pes);
+    status = ucp_st_msg_send_post(pes->pe[0].ctx, pes->pe[0].eps[1], PE,
                                   MSG_HEADER(header, sizeof(header)),
                                   ST_PE_MSG(NULL, 0, hear, &said));
     CU_ASSERT_FALSE_FATAL(UCS_STATUS_IS_ERR(status));
-    settle(&pes); /* They have matched, and may be under way still */
-    while ((status = ucp_st_channel_ctx_destroy(pes.pe[1].ctx)) ==
+    settle(pes); /* They have matched, and may be under way still */
+    while ((status = ucp_st_channel_ctx_destroy(pes->pe[1].ctx)) ==
            UCS_ERR_BUSY) {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     CU_ASSERT_EQUAL(status, UCS_OK);
-    pes.pe[1].ctx = NULL;
-    st_pes_cleanup(&pes);
+    pes->pe[1].ctx = NULL;
 }
 
 
@@ -282,30 +276,27 @@ static void on_order(void *arg, const ucp_st_msg_meta_t *meta,
     order->bad += (ucp_st_msg_drop(pe->ctx, meta) != UCS_OK);
 }
 
-ST_CASE(post_sends)
+PES_CASE(post_sends, 1)
 {
     order_t  order = {0};
-    st_pes_t pes;
     uint64_t i;
 
-    st_pes_init(&pes, 1, NULL);
-    order.pes = &pes;
+    order.pes = pes;
     for (i = 0; i < 3; ++i) {
         CU_ASSERT_FALSE(UCS_STATUS_IS_ERR(ucp_st_msg_send_post(
-                pes.pe[0].ctx, pes.pe[0].eps[0], PE, MSG_HEADER(&i, 8),
+                pes->pe[0].ctx, pes->pe[0].eps[0], PE, MSG_HEADER(&i, 8),
                 ST_PE_MSG(NULL, 0, NULL, NULL))));
     }
-    settle(&pes);
-    CU_ASSERT_EQUAL(ucp_st_msg_set_post(pes.pe[0].ctx, on_order, &order),
+    settle(pes);
+    CU_ASSERT_EQUAL(ucp_st_msg_set_post(pes->pe[0].ctx, on_order, &order),
                     UCS_OK);
     while (order.count < 4) {
-        st_pes_progress(&pes);
+        st_pes_progress(pes);
     }
     for (i = 0; i < 4; ++i) {
         CU_ASSERT_EQUAL(order.values[i], i);
     }
     CU_ASSERT_EQUAL(order.bad, 0);
-    st_pes_cleanup(&pes);
 }
 
 /* The examples */
