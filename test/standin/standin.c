@@ -263,11 +263,9 @@ int standin_enter_ctx(standin_ctx_t **ctx_p)
 int standin_ctx_create(int device, void **handle)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter();
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     err = standin_device_check(device);
     if (err == STANDIN_OK) {
         err = (standin_depth < STANDIN_MAX_DEPTH) ?
@@ -283,11 +281,8 @@ int standin_ctx_create(int device, void **handle)
 int standin_ctx_destroy(void *handle)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter();
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     ctx = standin_ctx_find(handle);
     if ((ctx == NULL) || (standin_devices[ctx->device].primary == ctx)) {
         return standin_leave(STANDIN_ERR_CONTEXT);
@@ -302,11 +297,9 @@ int standin_ctx_destroy(void *handle)
 int standin_ctx_retain(int device, void **handle)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter();
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     err = standin_device_check(device);
     if (err == STANDIN_OK) {
         err = standin_primary(device, &ctx);
@@ -321,11 +314,9 @@ int standin_ctx_retain(int device, void **handle)
 int standin_ctx_release(int device)
 {
     standin_device_t *dev;
-    int err = standin_enter();
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     err = standin_device_check(device);
     if (err == STANDIN_OK) {
         dev = &standin_devices[device];
@@ -341,11 +332,7 @@ int standin_ctx_release(int device)
 
 int standin_ctx_push(void *handle)
 {
-    int err = standin_enter();
-
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     if ((standin_ctx_find(handle) == NULL) ||
         (standin_depth == STANDIN_MAX_DEPTH)) {
         return standin_leave(STANDIN_ERR_CONTEXT);
@@ -356,11 +343,7 @@ int standin_ctx_push(void *handle)
 
 int standin_ctx_pop(void **handle)
 {
-    int err = standin_enter();
-
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     if (standin_depth == 0) {
         return standin_leave(STANDIN_ERR_CONTEXT);
     }
@@ -373,11 +356,7 @@ int standin_ctx_pop(void **handle)
 
 int standin_ctx_set(void *handle)
 {
-    int err = standin_enter();
-
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     if ((handle != NULL) && (standin_ctx_find(handle) == NULL)) {
         return standin_leave(STANDIN_ERR_CONTEXT);
     }
@@ -393,11 +372,8 @@ int standin_ctx_set(void *handle)
 int standin_ctx_device(void *handle, int *device)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter();
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     ctx = standin_ctx_find(handle);
     if (ctx != NULL) {
         *device = ctx->device;
@@ -407,22 +383,16 @@ int standin_ctx_device(void *handle, int *device)
 
 int standin_ctx_get(void **handle)
 {
-    int err = standin_enter();
-
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     *handle = (standin_depth == 0) ? NULL : standin_stack[standin_depth - 1];
     return standin_leave(STANDIN_OK);
 }
 
 int standin_device_set(int device)
 {
-    int err = standin_enter();
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     err = standin_device_check(device);
     if (err == STANDIN_OK) {
         standin_device = device;
@@ -433,22 +403,15 @@ int standin_device_set(int device)
 int standin_device_get(int *device)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     *device = ctx->device;
     return standin_leave(STANDIN_OK);
 }
 
 int standin_peer_can(int device, int peer, int *can)
 {
-    int err = standin_enter();
-
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     if ((standin_device_check(device) != STANDIN_OK) ||
         (standin_device_check(peer) != STANDIN_OK)) {
         return standin_leave(STANDIN_ERR_BAD_DEVICE);
@@ -461,11 +424,9 @@ int standin_peer_enable(int peer)
 {
     standin_ctx_t *ctx;
     standin_device_t *dev;
-    int err = standin_enter_ctx(&ctx);
+    int err = STANDIN_OK;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     dev = &standin_devices[ctx->device];
     if ((standin_device_check(peer) != STANDIN_OK) || (peer == ctx->device)) {
         err = STANDIN_ERR_BAD_DEVICE;

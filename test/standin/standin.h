@@ -381,6 +381,15 @@ void standin_settings(void);
 /* Initialise; counts as a call. */
 int standin_init(void);
 
+/* The function ends with what a call returns that is not STANDIN_OK */
+#define STANDIN_TRY(_call) \
+    do { \
+        int standin_err = (_call); \
+        if (standin_err != STANDIN_OK) { \
+            return standin_err; \
+        } \
+    } while (0)
+
 /* A call begins: takes the lock if it returns STANDIN_OK. _ctx: with a context
  * that is current and whose device is well; _any: the same, but the device may
  * be lost (for what gives something back). */

@@ -77,11 +77,9 @@ int standin_enqueue_ops(void *handle, const standin_op_t *ops, size_t count,
     standin_stream_t *stream;
     standin_cmd_t *cmd;
     size_t i;
-    int err = standin_enter_stream(handle, &stream);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if (standin_set.memops == 0) {
         return standin_leave(STANDIN_ERR_UNSUPPORTED);
     }
@@ -169,11 +167,9 @@ int standin_enqueue_copy(void *handle, standin_copy_t *copy,
     standin_stream_t *stream;
     standin_cmd_t *cmd;
     int is_pageable;
-    int err = standin_enter_stream(handle, &stream);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if ((copy->width == 0) || (copy->height == 0)) {
         return standin_leave(STANDIN_OK);
     }
@@ -202,11 +198,8 @@ int standin_enqueue_fill(void *handle, const standin_fill_t *fill)
     standin_stream_t *stream;
     standin_range_t *range;
     standin_cmd_t *cmd;
-    int err = standin_enter_stream(handle, &stream);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if (fill->size == 0) {
         return standin_leave(STANDIN_OK);
     }
@@ -251,11 +244,9 @@ int standin_enqueue_kernel(void *handle, void (*func)(void *args),
     standin_ctx_t *ctx;
     standin_stream_t *stream;
     standin_cmd_t *cmd;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     err = standin_stream_get(handle, ctx, &stream);
     if ((err == STANDIN_OK) && (stream->ctx != ctx)) {
         err = STANDIN_ERR_HANDLE;
@@ -282,11 +273,8 @@ int standin_enqueue_host(void *handle, standin_host_func_t func,
 {
     standin_stream_t *stream;
     standin_cmd_t *cmd;
-    int err = standin_enter_stream(handle, &stream);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if ((func == NULL) && (callback == NULL)) {
         return standin_leave(STANDIN_ERR_INVALID);
     }

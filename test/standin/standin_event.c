@@ -50,11 +50,9 @@ static standin_event_t *standin_event_find(const void *handle)
 static int standin_enter_event(void *handle, standin_event_t **event_p)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     *event_p = standin_event_find(handle);
     err      = (*event_p == NULL) ? STANDIN_ERR_HANDLE :
                standin_devices[(*event_p)->device].error;
@@ -65,11 +63,8 @@ int standin_event_create(int has_time, void **handle)
 {
     standin_event_t *event;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     event = calloc(1, sizeof(*event));
     if (event == NULL) {
         return standin_leave(STANDIN_ERR_NO_MEMORY);
@@ -89,11 +84,9 @@ int standin_event_destroy(void *handle)
     standin_event_t **event_p = &standin_events;
     standin_event_t *event;
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     while ((*event_p != NULL) && (*event_p != handle)) {
         event_p = &(*event_p)->next;
     }
@@ -112,7 +105,6 @@ static int standin_event_put_into(standin_event_t *event,
 {
     standin_cmd_t *cmd;
     int is_captured = (stream->capture == STANDIN_CAPTURE_ACTIVE);
-    int err;
 
     if (event->ctx != stream->ctx) {
         return STANDIN_ERR_HANDLE;
@@ -123,10 +115,7 @@ static int standin_event_put_into(standin_event_t *event,
     }
     cmd->event = event;
     ++event->refs;
-    err = standin_enqueue(cmd);
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enqueue(cmd));
     event->is_captured = is_captured;
     if (!is_captured) {
         ++stream->refs;
@@ -143,11 +132,8 @@ int standin_event_record(void *handle, void *stream_handle)
 {
     standin_event_t *event;
     standin_stream_t *stream;
-    int err = standin_enter_stream(stream_handle, &stream);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(stream_handle, &stream));
     event = standin_event_find(handle);
     return standin_leave((event == NULL) ? STANDIN_ERR_HANDLE :
                          standin_event_put_into(event, stream));
@@ -174,11 +160,9 @@ int standin_event_query(void *handle)
 int standin_event_sync(void *handle)
 {
     standin_event_t *event;
-    int err = standin_enter_event(handle, &event);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_event(handle, &event));
     err = standin_event_state(event);
     if (err == STANDIN_ERR_NOT_READY) {
         err = standin_wait(event->stream, event->seq);
@@ -189,11 +173,9 @@ int standin_event_sync(void *handle)
 int standin_event_time(void *start_handle, void *end_handle, float *ms)
 {
     standin_event_t *start, *end;
-    int err = standin_enter_event(start_handle, &start);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_event(start_handle, &start));
     end = standin_event_find(end_handle);
     if ((end == NULL) || !start->has_time || !end->has_time ||
         (start->stream == NULL) || (end->stream == NULL)) {
@@ -213,11 +195,9 @@ int standin_stream_wait_event(void *stream_handle, void *handle)
 {
     standin_event_t *event;
     standin_stream_t *stream;
-    int err = standin_enter_stream(stream_handle, &stream);
+    int err = STANDIN_OK;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(stream_handle, &stream));
     event = standin_event_find(handle);
     if (event == NULL) {
         err = STANDIN_ERR_HANDLE;

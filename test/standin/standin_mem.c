@@ -287,11 +287,9 @@ int standin_mem_alloc(size_t size, int kind, unsigned flags, uint64_t *dev)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     err = standin_capture_check();
     if (err != STANDIN_OK) {
         return standin_leave(err);
@@ -324,11 +322,9 @@ int standin_mem_free(uint64_t address, int is_host)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     range = standin_mem_find(address, 1);
     if ((range == NULL) || (range->dev != address) ||
         (is_host ? range->kind != STANDIN_PINNED :
@@ -395,11 +391,9 @@ int standin_mem_register(void *host, size_t size, int is_io, unsigned flags)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     err = standin_capture_check();
     if (err != STANDIN_OK) {
         return standin_leave(err);
@@ -439,11 +433,9 @@ int standin_mem_unregister(void *host)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     err = standin_capture_check();
     if (err != STANDIN_OK) {
         return standin_leave(err);
@@ -465,11 +457,8 @@ int standin_mem_device_pointer(void *host, uint64_t *dev)
 {
     const standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     range = standin_mem_find((uintptr_t)host, 0);
     if ((range == NULL) ||
         !standin_is_within(range->host, range->size, (uintptr_t)host)) {
@@ -483,11 +472,8 @@ int standin_mem_info(uint64_t address, standin_info_t *info)
 {
     const standin_range_t *range;
     uint64_t offset;
-    int err = standin_enter();
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     range = standin_mem_find(address, 0);
     if (range == NULL) {
         return standin_leave(STANDIN_ERR_INVALID);
@@ -537,11 +523,9 @@ int standin_mem_export(uint64_t address, size_t size, int *fd)
     uint64_t page = standin_page();
     const standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     range = standin_mem_find(address, 1);
     if (!standin_set.dmabuf) {
         err = STANDIN_ERR_UNSUPPORTED;
@@ -559,11 +543,9 @@ int standin_mem_export(uint64_t address, size_t size, int *fd)
 int standin_mem_share(uint64_t address, size_t size, int *fd, uint64_t *offset)
 {
     const standin_range_t *range;
-    int err = standin_enter();
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter());
     range = standin_mem_find(address, 1);
     if (!standin_set.dmabuf) {
         err = STANDIN_ERR_UNSUPPORTED;
@@ -584,11 +566,8 @@ int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle)
 {
     const standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     range = standin_mem_find(address, 1);
     if ((range == NULL) || (range->kind != STANDIN_DEVICE)) {
         return standin_leave(STANDIN_ERR_INVALID);
@@ -641,11 +620,9 @@ int standin_mem_ipc_open(const standin_ipc_t *handle, uint64_t *dev)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     err = standin_kind.is_hip ? STANDIN_OK : standin_capture_check();
     if (err != STANDIN_OK) {
         return standin_leave(err);
@@ -683,11 +660,9 @@ int standin_mem_ipc_close(uint64_t address)
 {
     standin_range_t *range;
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     range = standin_mem_find(address, 1);
     if ((range == NULL) || (range->kind != STANDIN_IPC)) {
         return standin_leave(STANDIN_ERR_INVALID);

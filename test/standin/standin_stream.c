@@ -244,11 +244,9 @@ static int standin_stream_fails(void)
 int standin_enter_stream(void *handle, standin_stream_t **stream_p)
 {
     standin_ctx_t *ctx;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     err = standin_stream_get(handle, ctx, stream_p);
     if (err == STANDIN_OK) {
         err = standin_devices[(*stream_p)->device].error;
@@ -263,11 +261,9 @@ int standin_stream_create(int is_blocking, int priority, void **handle)
 {
     standin_ctx_t *ctx;
     standin_stream_t *stream;
-    int err = standin_enter_ctx(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     err = standin_stream_new(ctx,
                              is_blocking ? STANDIN_STREAM_BLOCKING :
                                            STANDIN_STREAM_NON_BLOCKING,
@@ -283,11 +279,9 @@ int standin_stream_destroy(void *handle)
 {
     standin_ctx_t *ctx;
     standin_stream_t *stream;
-    int err = standin_enter_any(&ctx);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_any(&ctx));
     err = standin_stream_find(handle, ctx, &stream);
     if ((err == STANDIN_OK) && (handle <= STANDIN_HANDLE_THREAD)) {
         err = STANDIN_ERR_HANDLE;
@@ -556,11 +550,9 @@ static int standin_uncaptured(standin_stream_t *stream)
 int standin_stream_query(void *handle)
 {
     standin_stream_t *stream;
-    int err = standin_enter_stream(handle, &stream);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     err = standin_uncaptured(stream);
     if ((err == STANDIN_OK) && (stream->done < stream->enqueued)) {
         err = STANDIN_ERR_NOT_READY;
@@ -571,11 +563,9 @@ int standin_stream_query(void *handle)
 int standin_stream_sync(void *handle)
 {
     standin_stream_t *stream;
-    int err = standin_enter_stream(handle, &stream);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     err = standin_uncaptured(stream);
     if (err == STANDIN_OK) {
         err = standin_wait(stream, stream->enqueued);
@@ -640,11 +630,8 @@ int standin_ctx_sync(void)
 {
     standin_stream_t *stream;
     standin_ctx_t *ctx;
-    int err = standin_enter_ctx(&ctx);
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_ctx(&ctx));
     for (stream = standin_streams; stream != NULL; stream = stream->next) {
         if ((stream->ctx == ctx) &&
             (standin_uncaptured(stream) != STANDIN_OK)) {
@@ -686,11 +673,9 @@ int standin_capture_exchange(int *mode)
 int standin_capture_begin(void *handle, int mode)
 {
     standin_stream_t *stream;
-    int err = standin_enter_stream(handle, &stream);
+    int err = STANDIN_OK;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if (stream->kind == STANDIN_STREAM_LEGACY) {
         err = STANDIN_ERR_CAPTURE;
     } else if (stream->capture != STANDIN_CAPTURE_NONE) {
@@ -708,11 +693,9 @@ int standin_capture_end(void *handle, void **graph)
 {
     standin_graph_t *made = NULL;
     standin_stream_t *stream;
-    int err = standin_enter_stream(handle, &stream);
+    int err;
 
-    if (err != STANDIN_OK) {
-        return err;
-    }
+    STANDIN_TRY(standin_enter_stream(handle, &stream));
     if (stream->capture == STANDIN_CAPTURE_NONE) {
         return standin_leave(STANDIN_ERR_UNMATCHED);
     }
