@@ -60,8 +60,8 @@ pack_programs()
 {
     "$ST_TOP/test/run.py" --no-build --tier gpu --list |
         sed -n 's,.*/\(test_[a-z0-9_]*\)$,test/unit/\1,p' | sort -u
-    (cd "$build/test/integration" && ls .libs) |
-        sed -n 's,^\(mpix_[a-z0-9_]*\|st_progress\|st_storm\|st_random\)$,&,p' |
+    (cd "$build/test/integration" && ls) |
+        grep -Ex 'mpix_[a-z0-9_]*|st_progress|st_storm|st_random' |
         sed 's,^,test/integration/,'
     printf '%s\n' bench/st_pingpong bench/st_faces bench/st_wrt \
         src/tools/ucx_st_info src/tools/ucx_st_perftest
@@ -158,10 +158,10 @@ pack()
         st_die "--pack needs OpenMPI with mpirun, orted and ompi_info"
     fi
     build=$(cd "$build" && pwd) || exit 1
-    for name in test/unit/.libs/test_st_queue test/integration/.libs/mpix_match \
-                test/standin/.libs/libcuda.so.1; do
+    for name in test/unit/test_st_queue test/integration/mpix_match \
+                test/standin/libcuda.so.1; do
         [ -e "$build/$name" ] ||
-            st_die "$build/$name was not built: run \"make -C $build/${name%/.libs*}" \
+            st_die "$build/$name was not built: run \"make -C $build/${name%/*}" \
                    "check TESTS=\""
     done
     build_path=$build/src/ucs_ext/.libs:$build/src/uct/cxi_trig/.libs

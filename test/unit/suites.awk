@@ -20,7 +20,7 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     suite = $1
     sources = (($2 == "emu" || $2 == "fab") ? "prov/" : \
                ($2 == "cassini") ? "../cassini/" : "") suite ".c"
-    flags = "$(AM_LDFLAGS) $(" $2 "_flags)"
+    flags = "$(" $2 "_flags)"
     needs = ""
     for (i = 4; i <= NF; ++i) {
         if ($i ~ /^--wrap=/) {
@@ -33,7 +33,7 @@ NF < 3 || !index(groups, " " $2 " ") || $3 !~ runs {
     }
     print ""
     print suite "_SOURCES = " sources " $(" $2 "_sources)"
-    print suite "_LDFLAGS = " flags
+    print suite "_LINK = $(LINK) " flags
     print suite "_LDADD = $(" $2 "_libs)"
     if (needs != "") {
         print "EXTRA_" suite "_DEPENDENCIES = " needs
