@@ -536,11 +536,11 @@ double trig_uct_post(trig_uct_t *uct, size_t size, unsigned count)
     start = trig_now();
     for (i = 0; i < count; ++i) {
         TRIG_UCT_POST(uct, "uct_trig_op_post",
-                      uct_trig_op_post(uct->pairs[i].write, uct->posts, 0));
+                      uct_trig_op_post(uct->pairs[i].write, uct->posts, 0, 0));
     }
     for (i = 0; i < count; ++i) {
         TRIG_UCT_POST(uct, "uct_trig_op_post",
-                      uct_trig_op_post(uct->pairs[i].word, uct->posts, 0));
+                      uct_trig_op_post(uct->pairs[i].word, uct->posts, 0, 0));
     }
     end             = trig_now();
     uct->posted    += 2 * count;

@@ -10,16 +10,16 @@
 #include <string.h>
 
 const proto_t flow_protos[FLOW_NUM_PROTOS] = {
-    {"standard", FLOW_EAGER_MAX + 8, 0, 0, "2", 1, NULL, NULL},
-    {"eager-ahead", FLOW_EAGER_MAX - 7, 0, 4, "2", 1, NULL, NULL},
-    {"eager-ahead", 3500, 0, 8, "2", 1, NULL, NULL},
-    {"eager-ahead", 1, 0, 32, "2", 1, "2", NULL},
-    {"ready", 512, 1, 0, "2", 1, NULL, NULL},
-    {"chunked", FLOW_EAGER_MAX + 8, 0, 0, "10", 9, NULL, "1000"},
-    {"chunked", 4000, 1, 0, "5", 4, NULL, "1000"},
-    {"chunked-2", FLOW_EAGER_MAX + 8, 0, 0, "2", 2, "2", NULL},
-    {"chunked-4", 5 * FLOW_EAGER_MAX, 0, 0, "12", 44, "4", "1000"},
-    {"chunked-3", 4 * FLOW_EAGER_MAX, 1, 0, "2", 3, "3", NULL}
+    {"standard", FLOW_EAGER_MAX + 8, 0, 0, 1, NULL, NULL},
+    {"eager-ahead", FLOW_EAGER_MAX - 7, 0, 4, 1, NULL, NULL},
+    {"eager-ahead", 3500, 0, 8, 1, NULL, NULL},
+    {"eager-ahead", 1, 0, 32, 1, "2", NULL},
+    {"ready", 512, 1, 0, 1, NULL, NULL},
+    {"chunked", FLOW_EAGER_MAX + 8, 0, 0, 9, NULL, "1000"},
+    {"chunked", 4000, 1, 0, 4, NULL, "1000"},
+    {"chunked-2", FLOW_EAGER_MAX + 8, 0, 0, 2, "2", NULL},
+    {"chunked-4", 5 * FLOW_EAGER_MAX, 0, 0, 44, "4", "1000"},
+    {"chunked-3", 4 * FLOW_EAGER_MAX, 1, 0, 3, "3", NULL}
 };
 
 void flow_match(flow_t *flow, size_t length, int is_ready)

@@ -16,7 +16,6 @@ typedef struct {
     size_t     length;
     int        is_ready;
     int        ahead;    /* uses of a send that need no receive */
-    const char *entries; /* fewest that do for one operation of a side */
     unsigned   writes;   /* of a use */
     const char *devices; /* settings, where they are not as usual */
     const char *chunk_max;

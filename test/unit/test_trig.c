@@ -25,7 +25,7 @@
 
 TRIG_CASE(fires_at_threshold, NULL)
 {
-    trig_put(trig, 0, 2, NULL);
+    trig_put(trig, 0, 2);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     trig_barrier(trig);
     CU_ASSERT(trig->done == 0);
@@ -69,7 +69,7 @@ TRIG_CASE(no_completion, NULL)
 
 TRIG_CASE(zero_add, NULL)
 {
-    trig_put(trig, 0, 1, NULL);
+    trig_put(trig, 0, 1);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 0) == UCS_OK);
     trig_barrier(trig);
     CU_ASSERT(trig->done == 0);
@@ -85,8 +85,8 @@ TRIG_CASE(chain, NULL)
 
     for (k = 1; k <= 20; ++k) {
         memset(trig->b_buffer, 0, sizeof(trig->b_buffer));
-        trig_put(trig, k % TRIG_SLOTS, k, NULL);
-        trig_add_word(trig, trig->completion, k, NULL);
+        trig_put(trig, k % TRIG_SLOTS, k);
+        trig_add_word(trig, trig->completion, k);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->a_word, k);
         CU_ASSERT(trig_arrived(trig, k % TRIG_SLOTS));
@@ -103,7 +103,7 @@ TRIG_CASE(remote_write_triggers, NULL)
     for (k = 1; k <= 20; ++k) {
         memset(trig->b_buffer, 0, sizeof(trig->b_buffer));
         trig_b_add_word(trig, trig->b_writes, k);
-        trig_put(trig, k % TRIG_SLOTS, k, NULL);
+        trig_put(trig, k % TRIG_SLOTS, k);
         CU_ASSERT(trig->b_word == k - 1);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->b_word, k);
@@ -127,7 +127,7 @@ TRIG_CASE(two_counts, NULL)
             if (is_add) {
                 CU_ASSERT(uct_trig_cntr_add(trig->b_writes, 1) == UCS_OK);
             } else {
-                trig_put(trig, 0, k, NULL);
+                trig_put(trig, 0, k);
                 CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
                 uct_pair_wait(&trig->pair, &trig->done, (2 * k) - 1);
             }
@@ -252,8 +252,8 @@ TRIG_CASE(get_counted, NULL)
 TRIG_CASE(reset, NULL)
 {
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, BASE) == UCS_OK);
-    trig_put(trig, 0, BASE + 1, NULL);
-    trig_put(trig, 1, BASE + 2, NULL);
+    trig_put(trig, 0, BASE + 1);
+    trig_put(trig, 1, BASE + 2);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
 
@@ -446,7 +446,7 @@ DOORBELL_CASE(one_by_one)
 
     stream = gstream_util_create();
     for (i = 0; i < TRIG_SLOTS; ++i) {
-        trig_put(trig, i, 1 + i, NULL);
+        trig_put(trig, i, 1 + i);
     }
     for (i = 0; i < TRIG_SLOTS; ++i) {
         start(stream, doorbell);
@@ -486,7 +486,7 @@ DOORBELL_CASE(streams)
     ucs_gstream_h streams[STREAMS];
     int i, j;
 
-    trig_put(trig, 0, STREAMS * STORES, NULL);
+    trig_put(trig, 0, STREAMS * STORES);
     for (i = 0; i < STREAMS; ++i) {
         streams[i] = gstream_util_create();
     }
@@ -511,8 +511,8 @@ DOORBELL_CASE(doorbell_chain)
 
     stream = gstream_util_create();
     for (i = 0; i < TRIG_SLOTS; ++i) {
-        trig_put(trig, i, 1 + i, NULL);
-        trig_add_word(trig, trig->completion, 1 + i, NULL);
+        trig_put(trig, i, 1 + i);
+        trig_add_word(trig, trig->completion, 1 + i);
     }
     for (i = 0; i < TRIG_SLOTS; ++i) {
         start(stream, doorbell);
@@ -546,8 +546,8 @@ DOORBELL_CASE(computes)
 
     stream = gstream_util_create();
     for (i = 0; i < 2; ++i) {
-        trig_put(trig, i, 1 + i, NULL);
-        trig_add_word(trig, trig->completion, 1 + i, NULL);
+        trig_put(trig, i, 1 + i);
+        trig_add_word(trig, trig->completion, 1 + i);
     }
     start(stream, doorbell);
     CU_ASSERT(ucs_gstream_enqueue_wait64(stream, &trig->a_word, 1) == UCS_OK);
@@ -565,7 +565,7 @@ DOORBELL_CASE(idle)
 {
     unsigned long sleeps;
 
-    trig_put(trig, 0, 1, NULL);
+    trig_put(trig, 0, 1);
     gstream_util_pass_time(100);
     sleeps = st_cunit_sleeps("cxiemu");
     gstream_util_pass_time(1000);
@@ -580,10 +580,10 @@ TRIG_CASE(cancel, NULL)
 {
     ucs_status_t status;
 
-    trig_put(trig, 0, 1, NULL);
-    trig_put(trig, 1, 2, NULL);
-    trig_add_word(trig, trig->completion, 1, NULL);
-    trig_add_word(trig, trig->completion, 2, NULL);
+    trig_put(trig, 0, 1);
+    trig_put(trig, 1, 2);
+    trig_add_word(trig, trig->completion, 1);
+    trig_add_word(trig, trig->completion, 2);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     status = uct_trig_iface_cancel(trig->pair.a.iface, &trig->trigger, 1);
     if (status == UCS_ERR_UNSUPPORTED) {
@@ -615,8 +615,8 @@ ST_CASE(closed_in_use)
     unsigned warnings;
 
     CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    trig_put(&trig, 0, 1, NULL);
-    trig_add_word(&trig, trig.completion, 1, NULL);
+    trig_put(&trig, 0, 1);
+    trig_add_word(&trig, trig.completion, 1);
     uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "cannot close");
     uct_pair_close_side(&trig.pair.a);
     warnings = uct_errors_end();

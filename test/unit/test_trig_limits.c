@@ -40,10 +40,10 @@ TRIG_CASE(exhaustion_recovers, few_entries)
 
     for (round = 1; round <= 3; ++round) {
         for (i = 0; i < FEW_ENTRIES; ++i) {
-            trig_put(trig, i, round, NULL);
+            trig_put(trig, i, round);
         }
         CU_ASSERT(trig_free_entries(trig) == 0);
-        CU_ASSERT(trig_try_put(trig, 0, round, NULL) == UCS_ERR_NO_RESOURCE);
+        CU_ASSERT(trig_try_put(trig, 0, round) == UCS_ERR_NO_RESOURCE);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->done, round * FEW_ENTRIES);
         CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES);
@@ -51,32 +51,39 @@ TRIG_CASE(exhaustion_recovers, few_entries)
     CU_ASSERT(trig_count(trig, trig->completion) == 3 * FEW_ENTRIES);
 }
 
-TRIG_CASE(reservation, few_entries)
+/* Each kind goes without an entry when it is due, also while all are taken */
+TRIG_CASE(due, few_entries)
 {
-    uct_trig_resv_t resv, other;
-    uct_iface_h iface;
+    uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 1);
+    uct_trig_put_t put           = trig_describe_put(trig, FEW_ENTRIES);
+    uct_trig_atomic_t atomic     = {
+        .value       = 5,
+        .remote_addr = (uintptr_t)&trig->a_word,
+        .rkey        = trig->a_rkey
+    };
+    unsigned i;
 
-    iface = trig->pair.a.iface;
-    CU_ASSERT(uct_trig_iface_reserve(iface, 1, &resv) == UCS_OK);
-    CU_ASSERT(uct_trig_iface_reserve(iface, FEW_ENTRIES, &other) ==
+    for (i = 0; i < FEW_ENTRIES; ++i) {
+        trig_put(trig, i, 2);
+    }
+    CU_ASSERT(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred) ==
               UCS_ERR_NO_RESOURCE);
-    CU_ASSERT(uct_trig_iface_reserve(iface, 0, &other) == UCS_OK);
-    CU_ASSERT(uct_trig_iface_unreserve(iface, &other) == UCS_OK);
-
-    trig_put(trig, 0, 1, NULL);
-    trig_put(trig, 1, 1, NULL);
-    trig_put(trig, 2, 1, NULL);
-    CU_ASSERT(trig_try_put(trig, 3, 1, NULL) == UCS_ERR_NO_RESOURCE);
-    trig_put(trig, 3, 1, &resv); /* The free ones are gone, this is not */
-    CU_ASSERT(trig_try_put(trig, 4, 1, &resv) == UCS_ERR_NO_RESOURCE);
-    CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_ERR_BUSY);
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    deferred.is_due = 1;
+    CU_ASSERT(TRIG_POST(uct_trig_ep_put(trig->pair.a.peer, &put, &deferred)) ==
+              UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(trig_arrived(trig, FEW_ENTRIES));
+    CU_ASSERT(TRIG_POST(uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
+                                                 &deferred)) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 2);
+    CU_ASSERT(trig->a_word == 5);
+    CU_ASSERT(trig_count(trig, trig->completion) == 2);
+    CU_ASSERT(trig_free_entries(trig) == 0);
 
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig->pair, &trig->done, 4);
-    CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES - 1);
-    trig_put(trig, 4, 1, &resv); /* And can be used again */
-    uct_pair_wait(&trig->pair, &trig->done, 5);
-    CU_ASSERT(uct_trig_iface_unreserve(iface, &resv) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, 2 + FEW_ENTRIES);
+    CU_ASSERT(trig->status == UCS_OK);
     CU_ASSERT(trig_free_entries(trig) == FEW_ENTRIES);
 }
 
@@ -85,8 +92,8 @@ TRIG_CASE(bad_key, few_entries)
 {
     uint64_t value;
 
-    trig_put(trig, 0, 1, NULL);
-    trig_add_word(trig, trig->completion, 1, NULL);
+    trig_put(trig, 0, 1);
+    trig_add_word(trig, trig->completion, 1);
     CU_ASSERT(uct_trig_mem_dereg(trig->b_mem) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
@@ -228,7 +235,7 @@ TRIG_CASE(overflow, NULL)
               UCS_ERR_EXCEEDS_LIMIT);
     CU_ASSERT(trig_count(trig, trig->trigger) == attr.max_count - 1);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-    trig_put(trig, 0, attr.max_count, NULL);
+    trig_put(trig, 0, attr.max_count);
     uct_pair_wait(&trig->pair, &trig->done, 1);
 }
 
@@ -238,7 +245,7 @@ TRIG_CASE(doorbell, NULL)
 {
     volatile uint64_t *doorbell;
 
-    trig_put(trig, 0, 2, NULL);
+    trig_put(trig, 0, 2);
     doorbell = uct_trig_cntr_doorbell(trig->trigger);
     if (doorbell != NULL) {
         __atomic_store_n(doorbell, 2, __ATOMIC_RELEASE);
@@ -255,11 +262,9 @@ ST_CASE(other_transport)
     uct_iface_t other = {0};
     uct_trig_iface_attr_t attr;
     uct_trig_cntr_h cntr;
-    uct_trig_resv_t resv;
 
     CU_ASSERT(!uct_trig_iface_is_supported(&other));
     CU_ASSERT(uct_trig_iface_query(&other, &attr) == UCS_ERR_UNSUPPORTED);
-    CU_ASSERT(uct_trig_iface_reserve(&other, 1, &resv) == UCS_ERR_UNSUPPORTED);
     CU_ASSERT(uct_trig_cntr_create(&other, &cntr) == UCS_ERR_UNSUPPORTED);
 }
 
@@ -269,15 +274,15 @@ ST_CASE(peer_gone)
     trig_t trig;
 
     CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    trig_put(&trig, 0, 0, NULL); /* Connects */
+    trig_put(&trig, 0, 0); /* Connects */
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    trig_put(&trig, 0, 1, NULL);
-    trig_put(&trig, 1, 2, NULL);
+    trig_put(&trig, 0, 1);
+    trig_put(&trig, 1, 2);
     trig_lose_b(&trig);
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig.status != UCS_OK);
     CU_ASSERT(trig_free_entries(&trig) == FEW_ENTRIES - 1);
-    CU_ASSERT(trig_try_put(&trig, 2, 3, NULL) == trig.pair.a.error);
+    CU_ASSERT(trig_try_put(&trig, 2, 3) == trig.pair.a.error);
 
     /* The endpoint may go first; the one not yet triggered is disposed of */
     uct_ep_destroy(trig.pair.a.peer);
@@ -326,7 +331,7 @@ TRIG_CASE(concurrent_adds, NULL)
                                        &adder) == 0);
     }
     while (posted < THREADS * ADDS) {
-        if (trig_try_put(trig, posted % TRIG_SLOTS, posted + 1, NULL) ==
+        if (trig_try_put(trig, posted % TRIG_SLOTS, posted + 1) ==
             UCS_OK) {
             ++posted;
         }
@@ -350,7 +355,7 @@ TRIG_CASE(all_entries_at_once, NULL)
 
     CU_ASSERT_FATAL(uct_trig_iface_query(trig->pair.a.iface, &attr) == UCS_OK);
     for (i = 0; i < attr.max_entries; ++i) {
-        trig_put(trig, i % TRIG_SLOTS, 1, NULL);
+        trig_put(trig, i % TRIG_SLOTS, 1);
     }
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, attr.max_entries);
@@ -390,8 +395,8 @@ TRIG_CASE(completion_wakes, NULL)
 
     adder = (adder_t){trig->trigger, 1};
     for (k = 1; k <= ROUNDS; ++k) {
-        trig_put(trig, 0, k, NULL);
-        trig_put(trig, 1, k, NULL);
+        trig_put(trig, 0, k);
+        trig_put(trig, 1, k);
         CU_ASSERT_FATAL(pthread_create(&thread, NULL, adder_run, &adder) == 0);
         sleep_until_done(trig, 2 * k);
         pthread_join(thread, NULL);

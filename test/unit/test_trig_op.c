@@ -26,12 +26,11 @@ static uct_trig_op_h create(trig_t *trig, const uct_trig_put_t *put,
 }
 
 /* A put of A's piece 0 to B's, with offset 0 */
-static uct_trig_op_h create_put(trig_t *trig, uct_trig_resv_t *resv)
+static uct_trig_op_h create_put(trig_t *trig)
 {
     uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger, 0);
     uct_trig_put_t put           = trig_describe_put(trig, 0);
 
-    deferred.resv = resv;
     return create(trig, &put, &deferred);
 }
 
@@ -59,13 +58,13 @@ TRIG_CASE(again, few_entries)
     size_t offset;
     unsigned use;
 
-    put = create_put(trig, NULL);
+    put = create_put(trig);
     add = create_add(trig);
     for (use = 1; use <= 3 * TRIG_SLOTS; ++use) {
         offset = (use % TRIG_SLOTS) * TRIG_LENGTH;
         memset(trig->a_buffer, (int)use, TRIG_LENGTH);
-        CU_ASSERT(TRIG_POST(uct_trig_op_post(put, use, offset)) == UCS_OK);
-        CU_ASSERT(TRIG_POST(uct_trig_op_post(add, use, 0)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(put, use, offset, 0)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(add, use, 0, 0)) == UCS_OK);
         CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->done, 2 * use);
@@ -76,7 +75,7 @@ TRIG_CASE(again, few_entries)
     }
     CU_ASSERT(trig_count(trig, trig->completion) == 3 * TRIG_SLOTS);
     CU_ASSERT(trig_count(trig, trig->words) == 3 * TRIG_SLOTS);
-    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
     CU_ASSERT(trig_free_entries(trig) == ENTRIES);
@@ -95,8 +94,8 @@ TRIG_CASE(busy, NULL)
                    NULL, &local);
     put.local = local;
     op        = create(trig, &put, &deferred);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 2, 0)) == UCS_OK);
-    CU_ASSERT(uct_trig_op_post(op, 1, 0) == UCS_ERR_BUSY);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 2, 0, 0)) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(op, 1, 0, 0) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(op) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_cntr_destroy(trig->b_writes) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
@@ -115,36 +114,43 @@ TRIG_CASE(busy, NULL)
     CU_ASSERT(uct_trig_mem_dereg(local) == UCS_OK);
 }
 
+/* An entry is one's from the post to the end. What finds none goes without one
+ * when it is due, and is counted as any other */
 TRIG_CASE(entries, few_entries)
 {
-    uct_trig_op_h ops[ENTRIES];
-    uct_trig_deferred_t deferred;
-    uct_trig_resv_t resv;
-    uct_trig_put_t put;
+    uct_trig_op_h ops[ENTRIES + 1];
     unsigned i;
 
-    CU_ASSERT(uct_trig_iface_reserve(trig->pair.a.iface, 1, &resv) == UCS_OK);
-    for (i = 1; i < ENTRIES; ++i) {
-        ops[i] = create_put(trig, NULL);
+    for (i = 0; i <= ENTRIES; ++i) {
+        ops[i] = create_put(trig);
     }
-    put      = trig_describe_put(trig, 0);
-    deferred = trig_deferred(trig, trig->trigger, 0);
-    CU_ASSERT(uct_trig_op_create_put(trig->pair.a.peer, &put, &deferred,
-                                     &ops[0]) == UCS_ERR_NO_RESOURCE);
-    ops[0] = create_put(trig, &resv);
-    CU_ASSERT(uct_trig_iface_unreserve(trig->pair.a.iface, &resv) ==
-              UCS_ERR_BUSY);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
     for (i = 0; i < ENTRIES; ++i) {
-        CU_ASSERT(TRIG_POST(
-                uct_trig_op_post(ops[i], 1, i * TRIG_LENGTH)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(ops[i], 2, i * TRIG_LENGTH, 0)) ==
+                  UCS_OK);
     }
+    CU_ASSERT(trig_free_entries(trig) == 0);
+    CU_ASSERT(uct_trig_op_post(ops[ENTRIES], 1, ENTRIES * TRIG_LENGTH, 0) ==
+              UCS_ERR_NO_RESOURCE);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
-    uct_pair_wait(&trig->pair, &trig->done, ENTRIES);
-    for (i = 0; i < ENTRIES; ++i) {
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(ops[ENTRIES], 1,
+                                         ENTRIES * TRIG_LENGTH, 1)) == UCS_OK);
+    CU_ASSERT(uct_trig_op_post(ops[ENTRIES], 1, 0, 1) == UCS_ERR_BUSY);
+    uct_pair_wait(&trig->pair, &trig->done, 1);
+    CU_ASSERT(memcmp(trig->b_buffer + (ENTRIES * TRIG_LENGTH), trig->a_buffer,
+                     TRIG_LENGTH) == 0);
+    CU_ASSERT(trig_free_entries(trig) == 0);
+    CU_ASSERT(trig_count(trig, trig->completion) == 1);
+    CU_ASSERT(trig_count(trig, trig->b_writes) == 1);
+    CU_ASSERT(trig->done == 1); /* The others wait on */
+
+    CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
+    uct_pair_wait(&trig->pair, &trig->done, ENTRIES + 1);
+    CU_ASSERT(trig_count(trig, trig->completion) == ENTRIES + 1);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
+    for (i = 0; i <= ENTRIES; ++i) {
         CU_ASSERT(uct_trig_op_destroy(ops[i]) == UCS_OK);
     }
-    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 1);
-    CU_ASSERT(uct_trig_iface_unreserve(trig->pair.a.iface, &resv) == UCS_OK);
 }
 
 TRIG_CASE(refused, few_entries)
@@ -158,14 +164,14 @@ TRIG_CASE(refused, few_entries)
 
     iface = trig->pair.a.iface;
     CU_ASSERT_FATAL(uct_trig_iface_query(iface, &attr) == UCS_OK);
-    put = create_put(trig, NULL);
+    put = create_put(trig);
     add = create_add(trig);
     CU_ASSERT(uct_trig_op_post(put, 1,
-                               sizeof(trig->b_buffer) - TRIG_LENGTH + 1) ==
+                               sizeof(trig->b_buffer) - TRIG_LENGTH + 1, 0) ==
               UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_op_post(put, 1, SIZE_MAX) == UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_op_post(add, 1, 8) == UCS_ERR_INVALID_PARAM);
-    CU_ASSERT(uct_trig_op_post(put, attr.max_count + 1, 0) ==
+    CU_ASSERT(uct_trig_op_post(put, 1, SIZE_MAX, 0) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_post(add, 1, 8, 0) == UCS_ERR_INVALID_PARAM);
+    CU_ASSERT(uct_trig_op_post(put, attr.max_count + 1, 0, 0) ==
               UCS_ERR_EXCEEDS_LIMIT);
 
     deferred   = trig_deferred(trig, trig->trigger, 0);
@@ -181,7 +187,7 @@ TRIG_CASE(refused, few_entries)
                                        &add) == UCS_ERR_INVALID_PARAM);
 
     /* None of that has posted or lost anything */
-    CU_ASSERT(trig_free_entries(trig) == ENTRIES - 2);
+    CU_ASSERT(trig_free_entries(trig) == ENTRIES);
     CU_ASSERT(uct_trig_op_destroy(put) == UCS_OK);
     CU_ASSERT(uct_trig_op_destroy(add) == UCS_OK);
     CU_ASSERT(trig_free_entries(trig) == ENTRIES);
@@ -199,7 +205,7 @@ TRIG_CASE(bad_key, NULL)
     op = create(trig, &put, &deferred);
     for (i = 1; i <= 3; ++i) {
         trig->status = UCS_OK;
-        CU_ASSERT(TRIG_POST(uct_trig_op_post(op, i, 0)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(op, i, 0, 0)) == UCS_OK);
         CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
         uct_pair_wait(&trig->pair, &trig->done, i);
         CU_ASSERT(trig->status != UCS_OK);
@@ -213,10 +219,10 @@ TRIG_CASE(endpoint_goes_first, NULL)
 {
     uct_trig_op_h op;
 
-    op = create_put(trig, NULL);
+    op = create_put(trig);
     uct_ep_destroy(trig->pair.a.peer);
     trig->pair.a.peer = NULL;
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0, 0)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &trig->done, 1);
     CU_ASSERT(trig->status == UCS_OK);
@@ -231,19 +237,19 @@ ST_CASE(peer_gone)
     trig_t trig;
 
     CU_ASSERT_FATAL(trig_create(&trig, few_entries) == 0);
-    fired = create_put(&trig, NULL);
-    armed = create_put(&trig, NULL);
-    idle  = create_put(&trig, NULL);
+    fired = create_put(&trig);
+    armed = create_put(&trig);
+    idle  = create_put(&trig);
     /* Connects */
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 0, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 0, 0, 0)) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 1, 0)) == UCS_OK);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(armed, 2, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(fired, 1, 0, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(armed, 2, 0, 0)) == UCS_OK);
     trig_lose_b(&trig);
     uct_pair_wait(&trig.pair, &trig.done, 2);
     CU_ASSERT(trig.status != UCS_OK);
-    CU_ASSERT(uct_trig_op_post(idle, 3, 0) == trig.pair.a.error);
-    CU_ASSERT(uct_trig_op_post(fired, 3, 0) == trig.pair.a.error);
+    CU_ASSERT(uct_trig_op_post(idle, 3, 0, 0) == trig.pair.a.error);
+    CU_ASSERT(uct_trig_op_post(fired, 3, 0, 0) == trig.pair.a.error);
     CU_ASSERT(uct_trig_op_destroy(armed) == UCS_ERR_BUSY);
     CU_ASSERT(uct_trig_op_destroy(fired) == UCS_OK);
 
@@ -262,8 +268,8 @@ TRIG_CASE(device_gone, NULL)
 {
     unsigned i;
 
-    trig_put(trig, 0, 1, NULL);
-    trig_put(trig, 1, 2, NULL);
+    trig_put(trig, 0, 1);
+    trig_put(trig, 1, 2);
     fab_intercept_break(FI_EIO);
     uct_errors_begin_text(UCS_LOG_LEVEL_ERROR, "cannot be used any more");
     for (i = 0; i < 100; ++i) {
@@ -275,7 +281,7 @@ TRIG_CASE(device_gone, NULL)
     CU_ASSERT(trig->pair.a.error == UCS_ERR_ENDPOINT_TIMEOUT);
     fab_intercept_break(0);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 2) == UCS_OK);
-    trig_add_word(trig, trig->trigger, 2, NULL);
+    trig_add_word(trig, trig->trigger, 2);
     uct_pair_wait(&trig->pair, &trig->done, 3);
     CU_ASSERT((trig->done == 3) && (trig->a_word == 1));
 }
@@ -312,14 +318,14 @@ ST_CASE(reported_late)
     }
     put      = trig_describe_put(&trig, 0);
     deferred = trig_deferred(&trig, trig.trigger, 0);
-    early    = create_put(&trig, NULL);
-    late     = create_put(&trig, NULL);
+    early    = create_put(&trig);
+    late     = create_put(&trig);
     /* Connects */
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 0, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 0, 0, 0)) == UCS_OK);
     uct_pair_wait(&trig.pair, &trig.done, 1);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 2, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(early, 2, 0, 0)) == UCS_OK);
     contexts[0] = fab_intercept_deferred_write();
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(late, 3, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(late, 3, 0, 0)) == UCS_OK);
     contexts[1] = fab_intercept_deferred_write();
     trig_lose_b(&trig); /* Adds 1 */
 
@@ -356,12 +362,12 @@ ST_CASE(close)
     trig_t trig;
 
     CU_ASSERT_FATAL(trig_create(&trig, NULL) == 0);
-    op = create_put(&trig, NULL);
-    (void)create_put(&trig, NULL);
+    op = create_put(&trig);
+    (void)create_put(&trig);
     (void)create_add(&trig);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0)) == UCS_OK);
-    trig_put(&trig, 1, 1, NULL);
-    trig_add_word(&trig, trig.completion, 1, NULL);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(op, 1, 0, 0)) == UCS_OK);
+    trig_put(&trig, 1, 1);
+    trig_add_word(&trig, trig.completion, 1);
     uct_pair_close_side(&trig.pair.a);
     uct_pair_progress(&trig.pair);
     CU_ASSERT(trig.done == 0);
@@ -383,7 +389,7 @@ static void chain_on_done(void *arg, ucs_status_t status)
     CU_ASSERT(status == UCS_OK);
     if (chain->left > 0) {
         --chain->left;
-        CU_ASSERT(TRIG_POST(uct_trig_op_post(chain->op, 1, 0)) == UCS_OK);
+        CU_ASSERT(TRIG_POST(uct_trig_op_post(chain->op, 1, 0, 0)) == UCS_OK);
     } else {
         CU_ASSERT(uct_trig_op_destroy(chain->op) == UCS_OK);
         chain->is_destroyed = 1;
@@ -400,7 +406,7 @@ TRIG_CASE(from_done, NULL)
     deferred.done = chain_on_done;
     deferred.arg  = &chain;
     chain.op      = create(trig, &put, &deferred);
-    CU_ASSERT(TRIG_POST(uct_trig_op_post(chain.op, 1, 0)) == UCS_OK);
+    CU_ASSERT(TRIG_POST(uct_trig_op_post(chain.op, 1, 0, 0)) == UCS_OK);
     CU_ASSERT(uct_trig_cntr_add(trig->trigger, 1) == UCS_OK);
     uct_pair_wait(&trig->pair, &chain.is_destroyed, 1);
     CU_ASSERT(trig_count(trig, trig->completion) == 6);

@@ -20,32 +20,30 @@
 #define MAX_RANKS 4
 
 
-/* A process with an interface, which does what it is told: to set entries
- * aside, if the number is positive; to give back what it has, if it is 0; else
- * to tell its share. It answers with a status, or that number. */
+/* A process with an interface, which does what it is told: to take entries, if
+ * the number is positive; to give back what it has, if it is 0; else to tell
+ * its share. It answers with a status, or that number. */
 typedef struct {
     pid_t pid;
     int   fd;
 } rank_t;
 
 
-static int rank_serve(uct_iface_h iface, int count, uct_trig_resv_t *resv)
+static int rank_serve(uct_pair_t *pair, int count, uct_pair_hold_t *hold)
 {
     uct_trig_iface_attr_t attr;
 
-    if (count > 0) {
-        return uct_trig_iface_reserve(iface, (unsigned)count, resv);
+    if (count >= 0) {
+        uct_pair_unhold(pair, hold);
+        return uct_pair_hold(pair, (unsigned)count, hold);
     }
-    if (count == 0) {
-        return uct_trig_iface_unreserve(iface, resv);
-    }
-    return (uct_trig_iface_query(iface, &attr) == UCS_OK) ?
+    return (uct_trig_iface_query(pair->a.iface, &attr) == UCS_OK) ?
            (int)attr.max_entries : -1;
 }
 
 static void rank_main(int fd, const char *const *settings)
 {
-    uct_trig_resv_t resv = {0};
+    uct_pair_hold_t hold = {.posted = 0};
     uct_pair_t pair;
     int value;
 
@@ -53,12 +51,12 @@ static void rank_main(int fd, const char *const *settings)
         _exit(1);
     }
     while (read(fd, &value, sizeof(value)) == sizeof(value)) {
-        value = rank_serve(pair.a.iface, value, &resv);
+        value = rank_serve(&pair, value, &hold);
         if (write(fd, &value, sizeof(value)) != sizeof(value)) {
             _exit(1);
         }
     }
-    (void)uct_trig_iface_unreserve(pair.a.iface, &resv);
+    uct_pair_unhold(&pair, &hold);
     uct_pair_destroy(&pair);
     _exit(0);
 }
@@ -160,17 +158,18 @@ ST_CASE(launcher)
     }
 }
 
-/* It is not known: the first one takes what it needs, and later has its part.
- * What is set aside is nobody else's; never are there more than all */
+/* It is not known: the first one takes what it needs, eight at a time, and
+ * later has its part. What is taken is nobody else's; never are there more than
+ * all */
 ST_CASE(unknown_number)
 {
     rank_t ranks[MAX_RANKS];
 
     ranks_start(ranks, 3, NULL);
     CU_ASSERT(rank_ask(&ranks[0], -1) == ENTRIES);
-    CU_ASSERT(rank_ask(&ranks[0], ENTRIES - 10) == UCS_OK);
-    CU_ASSERT(rank_ask(&ranks[1], 11) == UCS_ERR_NO_RESOURCE);
-    CU_ASSERT(rank_ask(&ranks[1], 10) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[0], ENTRIES - 8) == UCS_OK);
+    CU_ASSERT(rank_ask(&ranks[1], 9) == UCS_ERR_NO_RESOURCE);
+    CU_ASSERT(rank_ask(&ranks[1], 8) == UCS_OK);
     CU_ASSERT(rank_ask(&ranks[2], 1) == UCS_ERR_NO_RESOURCE);
     CU_ASSERT(rank_ask(&ranks[0], 0) == UCS_OK);
     CU_ASSERT(rank_ask(&ranks[0], -1) == ENTRIES / 3);

@@ -324,8 +324,8 @@ ST_CASE(no_ledger)
     uct_cxi_trig_credit_pool_t *pool;
     uct_cxi_trig_credit_params_t params;
     uct_cxi_trig_credit_t credit;
-    uct_trig_resv_t resv;
     ucs_ledger_t ledger;
+    unsigned i;
     char path[128];
 
     fab_card_set(FAB_CARD_OPEN);
@@ -339,12 +339,13 @@ ST_CASE(no_ledger)
     CU_ASSERT_FATAL(uct_cxi_trig_credit_pool_get(&params, &pool) == UCS_OK);
     uct_cxi_trig_credit_init(&credit, pool, params.max);
     uct_errors_begin_text(UCS_LOG_LEVEL_WARN, "UCX_CXI_TRIG_NODE_PROCESSES");
-    CU_ASSERT(uct_cxi_trig_credit_reserve(&credit, params.max / 2, &resv) ==
-              UCS_OK);
+    for (i = 0; i < params.max / 2; ++i) {
+        CU_ASSERT(uct_cxi_trig_credit_take(&credit) == UCS_OK);
+    }
+    CU_ASSERT(uct_cxi_trig_credit_take(&credit) == UCS_ERR_NO_RESOURCE);
     CU_ASSERT(uct_errors_end() == 1);
     CU_ASSERT(strstr(uct_errors_last(), path) != NULL);
     CU_ASSERT(strstr(uct_errors_last(), strerror(ELOOP)) != NULL);
-    CU_ASSERT(uct_cxi_trig_credit_unreserve(&credit, &resv) == UCS_OK);
     uct_cxi_trig_credit_cleanup(&credit);
     CU_ASSERT(unlink(path) == 0);
 }

@@ -190,8 +190,9 @@ PAIR_CASE(deferred)
         .done      = on_done,
         .arg       = &done
     };
-    uct_trig_resv_t all;
+    uct_pair_hold_t all;
     uct_trig_iface_attr_t attr;
+    uint64_t before;
     uct_trig_mem_h mem;
     uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
 
@@ -212,16 +213,15 @@ PAIR_CASE(deferred)
     CU_ASSERT(stats_of(pair->a.iface).deferred_done == 1);
     CU_ASSERT(stats_of(pair->a.iface).deferred_failed == 0);
 
-    /* All entries are set aside: none is free */
     CU_ASSERT(uct_trig_iface_query(pair->a.iface, &attr) == UCS_OK);
-    CU_ASSERT_FATAL(uct_trig_iface_reserve(pair->a.iface, attr.free_entries,
-                                           &all) == UCS_OK);
+    CU_ASSERT_FATAL(uct_pair_hold(pair, attr.free_entries, &all) == UCS_OK);
     CU_ASSERT(stats_of(pair->a.iface).no_entry == 0);
+    before = stats_of(pair->a.iface).deferred;
     CU_ASSERT(uct_trig_ep_atomic_add64(pair->a.peer, &atomic, &deferred) ==
               UCS_ERR_NO_RESOURCE);
     CU_ASSERT(stats_of(pair->a.iface).no_entry == 1);
-    CU_ASSERT(stats_of(pair->a.iface).deferred == 1);
-    CU_ASSERT(uct_trig_iface_unreserve(pair->a.iface, &all) == UCS_OK);
+    CU_ASSERT(stats_of(pair->a.iface).deferred == before);
+    uct_pair_unhold(pair, &all);
     CU_ASSERT(uct_trig_cntr_destroy(deferred.trigger) == UCS_OK);
     CU_ASSERT(uct_trig_mem_dereg(mem) == UCS_OK);
 }

@@ -164,26 +164,21 @@ uct_trig_put_t trig_describe_put(trig_t *trig, unsigned slot)
     return put;
 }
 
-ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold,
-                          uct_trig_resv_t *resv)
+ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold)
 {
     uct_trig_deferred_t deferred = trig_deferred(trig, trig->trigger,
                                                  threshold);
     uct_trig_put_t put           = trig_describe_put(trig, slot);
 
-    deferred.resv = resv;
     return uct_trig_ep_put(trig->pair.a.peer, &put, &deferred);
 }
 
-void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,
-              uct_trig_resv_t *resv)
+void trig_put(trig_t *trig, unsigned slot, uint64_t threshold)
 {
-    CU_ASSERT_FATAL(TRIG_POST(
-            trig_try_put(trig, slot, threshold, resv)) == UCS_OK);
+    CU_ASSERT_FATAL(TRIG_POST(trig_try_put(trig, slot, threshold)) == UCS_OK);
 }
 
-void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
-                   uct_trig_resv_t *resv)
+void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold)
 {
     uct_trig_deferred_t deferred = trig_deferred(trig, trigger, threshold);
     uct_trig_atomic_t atomic     = {
@@ -193,7 +188,6 @@ void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
     };
 
     deferred.completion = trig->words;
-    deferred.resv       = resv;
     CU_ASSERT_FATAL(TRIG_POST(
             uct_trig_ep_atomic_add64(trig->pair.a.self, &atomic,
                                      &deferred)) == UCS_OK);

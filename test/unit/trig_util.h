@@ -94,16 +94,13 @@ uct_trig_put_t trig_describe_put(trig_t *trig, unsigned slot);
     })
 
 /** Post such a put at @a threshold of the trigger; must succeed. */
-void trig_put(trig_t *trig, unsigned slot, uint64_t threshold,
-              uct_trig_resv_t *resv);
+void trig_put(trig_t *trig, unsigned slot, uint64_t threshold);
 
 /** The same, whatever comes of it. */
-ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold,
-                          uct_trig_resv_t *resv);
+ucs_status_t trig_try_put(trig_t *trig, unsigned slot, uint64_t threshold);
 
 /** Post an atomic that adds 1 to a_word; must succeed. */
-void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold,
-                   uct_trig_resv_t *resv);
+void trig_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold);
 
 /** Post one of B that adds 1 to b_word; must succeed. */
 void trig_b_add_word(trig_t *trig, uct_trig_cntr_h trigger, uint64_t threshold);

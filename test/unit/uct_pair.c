@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How often one entry is asked for */
+#define UCT_PAIR_HOLD_TRIES 100
+
+
 
 uct_component_h uct_pair_find_component(void)
 {
@@ -325,4 +329,63 @@ ucs_status_t uct_pair_flush(uct_pair_t *pair, uct_ep_h ep)
         uct_pair_progress(pair);
     } while ((status == UCS_INPROGRESS) || (status == UCS_ERR_NO_RESOURCE));
     return status;
+}
+
+static void uct_pair_hold_done(void *arg, ucs_status_t status)
+{
+    uct_pair_hold_t *hold = arg;
+
+    CU_ASSERT(status == UCS_OK);
+    ++hold->done;
+}
+
+ucs_status_t uct_pair_hold(uct_pair_t *pair, unsigned count,
+                           uct_pair_hold_t *hold)
+{
+    uct_trig_deferred_t deferred = {
+        .threshold = 1,
+        .done      = uct_pair_hold_done,
+        .arg       = hold
+    };
+    uct_trig_atomic_t add        = {.value = 1};
+    ucs_status_t status          = UCS_OK;
+    uint8_t key[UCT_TRIG_RKEY_PACKED_LEN];
+    unsigned tries               = 0;
+
+    memset(hold, 0, sizeof(*hold));
+    if (count == 0) {
+        return UCS_OK;
+    }
+    CU_ASSERT_FATAL(uct_trig_cntr_create(pair->a.iface, &hold->cntr) == UCS_OK);
+    CU_ASSERT_FATAL(uct_trig_mem_reg(pair->a.iface, &hold->word,
+                                     sizeof(hold->word), NULL, &hold->mem) ==
+                    UCS_OK);
+    uct_trig_mem_pack(hold->mem, key);
+    CU_ASSERT_FATAL(uct_trig_rkey_unpack(key, sizeof(key), &add.rkey) ==
+                    UCS_OK);
+    deferred.trigger = hold->cntr;
+    add.remote_addr  = add.rkey.address;
+    while ((hold->posted < count) && (tries < UCT_PAIR_HOLD_TRIES)) {
+        /* The provider may refuse one for a moment */
+        status        = uct_trig_ep_atomic_add64(pair->a.self, &add, &deferred);
+        hold->posted += (status == UCS_OK);
+        tries         = (status == UCS_OK) ? 0 : (tries + 1);
+    }
+    if (status != UCS_OK) {
+        uct_pair_unhold(pair, hold);
+    }
+    return status;
+}
+
+void uct_pair_unhold(uct_pair_t *pair, uct_pair_hold_t *hold)
+{
+    if (hold->cntr == NULL) {
+        return;
+    }
+    CU_ASSERT(uct_trig_cntr_add(hold->cntr, 1) == UCS_OK);
+    uct_pair_wait(pair, &hold->done, hold->posted);
+    CU_ASSERT(hold->word == hold->posted);
+    CU_ASSERT(uct_trig_cntr_destroy(hold->cntr) == UCS_OK);
+    CU_ASSERT(uct_trig_mem_dereg(hold->mem) == UCS_OK);
+    hold->cntr = NULL;
 }

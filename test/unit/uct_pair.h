@@ -92,6 +92,23 @@ ucs_status_t uct_pair_connect(uct_iface_h iface,
                               const uct_iface_addr_t *iface_addr,
                               uct_ep_h *ep_p);
 
+/** Entries of a side that are taken by what is armed. */
+typedef struct {
+    uct_trig_cntr_h cntr;
+    uct_trig_mem_h  mem;
+    uint64_t        word;
+    uint64_t        posted;
+    uint64_t        done;
+} uct_pair_hold_t;
+
+/** Take so many entries of side a: UCS_OK, or UCS_ERR_NO_RESOURCE and none is
+ *  taken; 0 is legal. */
+ucs_status_t uct_pair_hold(uct_pair_t *pair, unsigned count,
+                           uct_pair_hold_t *hold);
+
+/** Give them back, if there are any. */
+void uct_pair_unhold(uct_pair_t *pair, uct_pair_hold_t *hold);
+
 /** What a handler of messages has seen. */
 typedef struct {
     volatile uint64_t count;

@@ -5,7 +5,8 @@
  * A provider drops all that waits in a domain, or nothing, and does not say
  * what that was. It waits for what has fired. So what has not completed then
  * was dropped, and what was not to be dropped is queued again: its trigger may
- * have been reached meanwhile, and then it fires at once.
+ * have been reached meanwhile, and then it fires at once. What has no entry
+ * does not wait.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -124,7 +125,7 @@ ucs_status_t uct_trig_iface_cancel(uct_iface_h uct_iface,
     }
 
     ucs_list_for_each(op, &iface->dwq.all, all_list) {
-        op->is_dropped = op->is_posted;
+        op->is_dropped = op->is_posted && op->has_entry;
     }
     status = uct_cxi_trig_cancel_flush(iface);
     if (status != UCS_OK) {

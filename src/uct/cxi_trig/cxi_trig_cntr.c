@@ -388,12 +388,11 @@ ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr)
 
 ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p)
 {
-    if (__atomic_load_n(&cntr->failed, __ATOMIC_RELAXED) ||
-        (fi_cntr_readerr(cntr->cntr) > 0)) {
-        return UCS_ERR_IO_ERROR;
-    }
+    /* Each of the two asks for the newest value, which the next one finds */
+    int has_failed = (fi_cntr_readerr(cntr->cntr) > 0) ||
+                     __atomic_load_n(&cntr->failed, __ATOMIC_RELAXED);
 
     *value_p = fi_cntr_read(cntr->cntr);
     ucs_memory_cpu_load_fence(); /* what was counted was written before */
-    return UCS_OK;
+    return has_failed ? UCS_ERR_IO_ERROR : UCS_OK;
 }

@@ -185,32 +185,28 @@ static int uct_cxi_trig_credit_pool_take(uct_cxi_trig_credit_pool_t *pool,
     return 1;
 }
 
-/* Have @a count more at least. The lock is held. */
+/* Have one more at least. The lock is held. */
 static ucs_status_t
-uct_cxi_trig_credit_pool_grow(uct_cxi_trig_credit_pool_t *pool, unsigned count)
+uct_cxi_trig_credit_pool_grow(uct_cxi_trig_credit_pool_t *pool)
 {
     uint64_t state = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
     unsigned held  = uct_cxi_trig_credit_held(state);
     unsigned share = uct_cxi_trig_credit_pool_share(pool);
     unsigned room  = (share > held) ? (share - held) : 0;
     unsigned want  = (pool->params.num_procs > 0) ?
-                     room : ucs_max(count, UCT_CXI_TRIG_CREDIT_CHUNK);
+                     room : ucs_min(room, UCT_CXI_TRIG_CREDIT_CHUNK);
 
-    if (count > room) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-    want = ucs_min(want, room);
-    return (uct_cxi_trig_credit_pool_take(pool, want) ||
-            ((want > count) && uct_cxi_trig_credit_pool_take(pool, count))) ?
+    return ((want > 0) && (uct_cxi_trig_credit_pool_take(pool, want) ||
+                           uct_cxi_trig_credit_pool_take(pool, 1))) ?
            UCS_OK : UCS_ERR_NO_RESOURCE;
 }
 
+/* Have one that is not in use */
 static ucs_status_t
-uct_cxi_trig_credit_pool_need(uct_cxi_trig_credit_pool_t *pool, unsigned count)
+uct_cxi_trig_credit_pool_need(uct_cxi_trig_credit_pool_t *pool)
 {
     ucs_status_t status = UCS_OK;
     uint64_t state;
-    unsigned used, held;
 
     if (!pool->params.is_shared) {
         return UCS_ERR_NO_RESOURCE;
@@ -218,10 +214,8 @@ uct_cxi_trig_credit_pool_need(uct_cxi_trig_credit_pool_t *pool, unsigned count)
     pthread_mutex_lock(&pool->lock);
     uct_cxi_trig_credit_pool_open(pool);
     state = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
-    used  = uct_cxi_trig_credit_used(state);
-    held  = uct_cxi_trig_credit_held(state);
-    if (used + count > held) {
-        status = uct_cxi_trig_credit_pool_grow(pool, used + count - held);
+    if (uct_cxi_trig_credit_used(state) >= uct_cxi_trig_credit_held(state)) {
+        status = uct_cxi_trig_credit_pool_grow(pool);
     }
     pthread_mutex_unlock(&pool->lock);
     return status;
@@ -274,34 +268,32 @@ unsigned uct_cxi_trig_credit_avail(const uct_cxi_trig_credit_t *credit)
     return ucs_min(credit->free, (share > used) ? (share - used) : 0);
 }
 
-static ucs_status_t uct_cxi_trig_credit_get(uct_cxi_trig_credit_t *credit,
-                                            unsigned count)
+ucs_status_t uct_cxi_trig_credit_take(uct_cxi_trig_credit_t *credit)
 {
     uct_cxi_trig_credit_pool_t *pool = credit->pool;
     uint64_t state = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
     ucs_status_t status;
 
-    if (count > credit->free) {
+    if (credit->free == 0) {
         return UCS_ERR_NO_RESOURCE;
     }
     do {
-        while (ucs_unlikely((uct_cxi_trig_credit_used(state) + count) >
+        while (ucs_unlikely(uct_cxi_trig_credit_used(state) >=
                             uct_cxi_trig_credit_held(state))) {
-            status = uct_cxi_trig_credit_pool_need(pool, count);
+            status = uct_cxi_trig_credit_pool_need(pool);
             if (status != UCS_OK) {
                 return status;
             }
             state = __atomic_load_n(&pool->state, __ATOMIC_RELAXED);
         }
-    } while (!__atomic_compare_exchange_n(&pool->state, &state, state + count,
+    } while (!__atomic_compare_exchange_n(&pool->state, &state, state + 1,
                                           1, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
-    credit->free -= count;
+    --credit->free;
     return UCS_OK;
 }
 
-static void uct_cxi_trig_credit_put(uct_cxi_trig_credit_t *credit,
-                                    unsigned count)
+void uct_cxi_trig_credit_give(uct_cxi_trig_credit_t *credit, unsigned count)
 {
     uct_cxi_trig_credit_pool_t *pool = credit->pool;
     uint64_t state                   = __atomic_sub_fetch(&pool->state, count,
@@ -317,54 +309,6 @@ static void uct_cxi_trig_credit_put(uct_cxi_trig_credit_t *credit,
 
 void uct_cxi_trig_credit_cleanup(uct_cxi_trig_credit_t *credit)
 {
-    uct_cxi_trig_credit_put(credit, credit->total - credit->free);
+    uct_cxi_trig_credit_give(credit, credit->total - credit->free);
     uct_cxi_trig_credit_pool_put(credit->pool);
-}
-
-ucs_status_t uct_cxi_trig_credit_reserve(uct_cxi_trig_credit_t *credit,
-                                         unsigned count, uct_trig_resv_t *resv)
-{
-    ucs_status_t status = uct_cxi_trig_credit_get(credit, count);
-
-    if (status == UCS_OK) {
-        resv->total = count;
-        resv->used  = 0;
-    }
-    return status;
-}
-
-ucs_status_t uct_cxi_trig_credit_unreserve(uct_cxi_trig_credit_t *credit,
-                                           uct_trig_resv_t *resv)
-{
-    if (resv->used > 0) {
-        return UCS_ERR_BUSY;
-    }
-
-    uct_cxi_trig_credit_put(credit, resv->total);
-    resv->total = 0;
-    return UCS_OK;
-}
-
-ucs_status_t uct_cxi_trig_credit_take(uct_cxi_trig_credit_t *credit,
-                                      uct_trig_resv_t *resv)
-{
-    if (resv != NULL) {
-        if (resv->used >= resv->total) {
-            return UCS_ERR_NO_RESOURCE;
-        }
-        ++resv->used;
-        return UCS_OK;
-    }
-
-    return uct_cxi_trig_credit_get(credit, 1);
-}
-
-void uct_cxi_trig_credit_give(uct_cxi_trig_credit_t *credit,
-                              uct_trig_resv_t *resv)
-{
-    if (resv != NULL) {
-        --resv->used;
-    } else {
-        uct_cxi_trig_credit_put(credit, 1);
-    }
 }

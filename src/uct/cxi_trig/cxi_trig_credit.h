@@ -7,11 +7,8 @@
  * entry of the NIC; cxi would need two for a fetching atomic that is delivered,
  * or for work with a writeback (FI_CXI_CNTR_WB), of which there is none here.
  *
- *   free --reserve--> set aside --take(resv)--> posted
- *   free ------------------------ take(NULL)--> posted
- *
- * What an interface sets aside or posts comes out of its own allowance and out
- * of the pool that all interfaces of the process share. A pool whose entries
+ * What an interface posts comes out of its own allowance and out of the pool
+ * that all interfaces of the process share. A pool whose entries
  * are those of several processes has what it got of a ledger of the node:
  *
  *  - Each process may have max / P, where P is the number of the job's
@@ -69,7 +66,7 @@ typedef struct uct_cxi_trig_credit_pool {
 typedef struct uct_cxi_trig_credit {
     uct_cxi_trig_credit_pool_t *pool;
     unsigned                   total; /**< The interface's allowance */
-    unsigned                   free;  /**< Neither posted nor set aside */
+    unsigned                   free;  /**< Not posted */
 } uct_cxi_trig_credit_t;
 
 
@@ -91,7 +88,7 @@ void uct_cxi_trig_credit_init(uct_cxi_trig_credit_t *credit,
                               uct_cxi_trig_credit_pool_t *pool,
                               unsigned total);
 
-/** Nothing is posted or set aside any more, or ever comes back. */
+/** Nothing is posted any more, or ever comes back. */
 void uct_cxi_trig_credit_cleanup(uct_cxi_trig_credit_t *credit);
 
 /** The allowance, or the process's share if that is less. */
@@ -100,20 +97,10 @@ unsigned uct_cxi_trig_credit_max(const uct_cxi_trig_credit_t *credit);
 /** Entries that can be had now. */
 unsigned uct_cxi_trig_credit_avail(const uct_cxi_trig_credit_t *credit);
 
-/** Set entries aside: UCS_OK, or UCS_ERR_NO_RESOURCE with no effect. */
-ucs_status_t uct_cxi_trig_credit_reserve(uct_cxi_trig_credit_t *credit,
-                                         unsigned count, uct_trig_resv_t *resv);
+/** Take an entry to post: UCS_OK, or UCS_ERR_NO_RESOURCE with no effect. */
+ucs_status_t uct_cxi_trig_credit_take(uct_cxi_trig_credit_t *credit);
 
-/** Give them back: UCS_OK, or UCS_ERR_BUSY while some are posted. */
-ucs_status_t uct_cxi_trig_credit_unreserve(uct_cxi_trig_credit_t *credit,
-                                           uct_trig_resv_t *resv);
-
-/** Take an entry to post, set aside (@a resv) or free (NULL). */
-ucs_status_t uct_cxi_trig_credit_take(uct_cxi_trig_credit_t *credit,
-                                      uct_trig_resv_t *resv);
-
-/** Give an entry back to where it was taken from. */
-void uct_cxi_trig_credit_give(uct_cxi_trig_credit_t *credit,
-                              uct_trig_resv_t *resv);
+/** Give so many back. */
+void uct_cxi_trig_credit_give(uct_cxi_trig_credit_t *credit, unsigned count);
 
 #endif

@@ -205,6 +205,10 @@ static void uct_cxi_trig_dwq_unpost(uct_cxi_trig_iface_t *iface,
 {
     op->is_posted = 0;
     iface->dwq.ops->release(iface, op, status);
+    if (op->has_entry) {
+        op->has_entry = 0;
+        uct_cxi_trig_credit_give(&iface->dwq.credit, 1);
+    }
 }
 
 void uct_cxi_trig_dwq_free(uct_cxi_trig_iface_t *iface,
@@ -217,7 +221,6 @@ void uct_cxi_trig_dwq_free(uct_cxi_trig_iface_t *iface,
     if (op->local != NULL) {
         --op->local->refs;
     }
-    uct_cxi_trig_credit_give(&iface->dwq.credit, op->deferred.resv);
     uct_cxi_trig_peer_put(op->peer);
     if (!op->is_abandoned) {
         ucs_mpool_put(op);
@@ -366,14 +369,13 @@ static int uct_cxi_trig_dwq_in_region(const uct_trig_rkey_t *rkey,
            (address - rkey->address <= rkey->length - length);
 }
 
-/* Checks what all kinds share, and takes an entry and a descriptor of
- * the pool, which has all but what differs between two of them. */
+/* Checks what all kinds share, and takes a descriptor of the pool, which has
+ * all but what differs between two of them. */
 static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
                                          const uct_trig_deferred_t *deferred,
                                          uct_cxi_trig_dwq_op_t **op_p)
 {
     uct_cxi_trig_iface_t *iface = uct_cxi_trig_ep_iface(ep);
-    uct_cxi_trig_dwq_t *dwq     = &iface->dwq;
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
@@ -381,17 +383,12 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
     if (status == UCS_OK) {
         status = ep->status;
     }
-    if (status == UCS_OK) {
-        status = uct_cxi_trig_credit_take(&dwq->credit, deferred->resv);
-        iface->stats.no_entry += (status == UCS_ERR_NO_RESOURCE);
-    }
     if (status != UCS_OK) {
         return status;
     }
 
     op = ucs_mpool_get(mp);
     if (op == NULL) {
-        uct_cxi_trig_credit_give(&dwq->credit, deferred->resv);
         return UCS_ERR_NO_MEMORY;
     }
 
@@ -414,13 +411,23 @@ static ucs_status_t uct_cxi_trig_dwq_get(uct_cxi_trig_ep_t *ep, ucs_mpool_t *mp,
 ucs_status_t uct_cxi_trig_dwq_post(uct_cxi_trig_iface_t *iface,
                                    uct_cxi_trig_dwq_op_t *op)
 {
+    const uct_cxi_trig_dwq_ops_t *ops = iface->dwq.ops;
     ucs_status_t status;
     int ret;
+
+    if (!op->deferred.is_due) {
+        status = uct_cxi_trig_credit_take(&iface->dwq.credit);
+        if (status != UCS_OK) {
+            ++iface->stats.no_entry;
+            return status;
+        }
+        op->has_entry = 1;
+    }
 
     /* It may complete at once */
     op->is_posted  = 1;
     op->is_dropped = 0;
-    ret = iface->dwq.ops->post(iface, op);
+    ret = op->has_entry ? ops->post(iface, op) : ops->run(iface, op);
     if (ret == 0) {
         ++iface->stats.deferred;
         return UCS_OK;
@@ -537,7 +544,7 @@ ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h uct_ep,
     return UCS_OK;
 }
 
-/* Its entry and descriptor are free again once it is over. */
+/* Its descriptor is free again once it is over. */
 static ucs_status_t uct_cxi_trig_dwq_post_once(uct_cxi_trig_dwq_op_t *op)
 {
     uct_cxi_trig_iface_t *iface = op->peer->iface;

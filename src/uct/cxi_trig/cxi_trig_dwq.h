@@ -41,6 +41,7 @@ typedef struct uct_trig_op {
     ucs_list_link_t              list;   /**< ... and those that have one */
     uct_trig_deferred_t          deferred;
     uint8_t                      is_posted;
+    uint8_t                      has_entry;    /**< Of the NIC, since then */
     uint8_t                      is_kept;      /**< Its owner posts it again */
     uint8_t                      is_abandoned; /**< But the provider's still */
     uint8_t                      is_dropped;   /**< Was posted when the provider
@@ -76,6 +77,10 @@ typedef struct uct_cxi_trig_dwq_ops {
     /** Hand an operation, complete but for its completion counter, to the
      *  provider; returns libfabric's code. */
     int (*post)(struct uct_cxi_trig_iface *iface, uct_cxi_trig_dwq_op_t *op);
+
+    /** Have the provider carry out an operation whose trigger is there, with no
+     *  entry of the NIC; returns libfabric's code. */
+    int (*run)(struct uct_cxi_trig_iface *iface, uct_cxi_trig_dwq_op_t *op);
 
     /** An operation is over: release what post took. */
     void (*release)(struct uct_cxi_trig_iface *iface,
@@ -122,7 +127,7 @@ uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
 void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);
 
 /**
- * Check, and take an entry and a descriptor for a put.
+ * Check, and take a descriptor for a put.
  *
  * @return As uct_trig_ep_put().
  */
@@ -141,7 +146,8 @@ ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h ep,
 void uct_cxi_trig_dwq_free(struct uct_cxi_trig_iface *iface,
                            uct_cxi_trig_dwq_op_t *op);
 
-/** Hand an operation to the provider; it stays the caller's if that fails. */
+/** Hand an operation to the provider, with an entry unless its trigger is
+ *  there; it stays the caller's if that fails. */
 ucs_status_t uct_cxi_trig_dwq_post(struct uct_cxi_trig_iface *iface,
                                    uct_cxi_trig_dwq_op_t *op);
 

@@ -424,6 +424,8 @@ const uct_cxi_trig_dwq_ops_t uct_cxi_trig_dwq_count_ops = {
     .init    = uct_cxi_trig_dwq_count_init,
     .cleanup = uct_cxi_trig_dwq_count_cleanup,
     .post    = uct_cxi_trig_dwq_count_post,
+    .run     = uct_cxi_trig_dwq_count_post, /* fires at once; entries are not of
+                                               a NIC */
     .release = uct_cxi_trig_dwq_count_release,
     .poll    = uct_cxi_trig_dwq_count_poll,
     .arm     = uct_cxi_trig_dwq_count_arm

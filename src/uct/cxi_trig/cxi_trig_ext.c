@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_ext.c - the trigger extension of an interface: limits and entries.
+ * cxi_trig_ext.c - the trigger extension of an interface: its limits.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -85,26 +85,4 @@ ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
                           uct_cxi_trig_cassini_monitor());
     }
     return UCS_OK;
-}
-
-ucs_status_t uct_trig_iface_reserve(uct_iface_h uct_iface, unsigned count,
-                                    uct_trig_resv_t *resv)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return uct_cxi_trig_credit_reserve(&iface->dwq.credit, count, resv);
-}
-
-ucs_status_t uct_trig_iface_unreserve(uct_iface_h uct_iface,
-                                      uct_trig_resv_t *resv)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return uct_cxi_trig_credit_unreserve(&iface->dwq.credit, resv);
 }

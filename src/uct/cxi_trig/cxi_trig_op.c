@@ -57,7 +57,7 @@ uct_trig_op_create_add64(uct_ep_h ep, const uct_trig_atomic_t *atomic,
 }
 
 ucs_status_t uct_trig_op_post(uct_trig_op_h op, uint64_t threshold,
-                              size_t offset)
+                              size_t offset, int is_due)
 {
     uct_cxi_trig_iface_t *iface = op->peer->iface;
     ucs_status_t status         = uct_cxi_trig_peer_status(op->peer);
@@ -75,6 +75,7 @@ ucs_status_t uct_trig_op_post(uct_trig_op_h op, uint64_t threshold,
         return UCS_ERR_EXCEEDS_LIMIT;
     }
 
+    op->deferred.is_due    = is_due;
     op->req.work.threshold = threshold;
     if (offset != op->offset) { /* of a put, then */
         op->put.target.addr += offset - op->offset;

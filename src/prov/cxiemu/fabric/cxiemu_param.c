@@ -159,9 +159,9 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
     {"CNTRS", "2047", cxiemu_param_read_size, CXIEMU_PARAM_AT(max_cntrs), 0,
      2047, "Counters of the service"},
     {"SERVICE", "", cxiemu_param_read_name, 0, 0, 0,
-     "Whose entries and counters these are, in strict mode: own (each process "
-     "has so many), or the name of a service that processes share; default: "
-     "those of a launcher's job, else of a process group"},
+     "Whose entries and counters these are: own (each process has so many), "
+     "or the name of a service that processes share; default: those of a "
+     "launcher's job, else of a process group"},
     {"DEVICES", "1", cxiemu_param_read_size, CXIEMU_PARAM_AT(devices), 1,
      CXIEMU_MAX_DEVICES,
      "Devices that are there: cxiemu0 and so on, at most 8"},

@@ -40,7 +40,7 @@ const char *cxiemu_service_name(void)
     static char name[96];
     const char *job = cxiemu_param()->service;
 
-    if (!cxiemu_param()->strict || !strcmp(job, "own")) {
+    if (!strcmp(job, "own")) {
         return "";
     }
     if (job[0] == '\0') {

@@ -305,8 +305,8 @@ ucs_status_t ucp_st_recv_init(ucp_st_worker_h worker,
  *         UCS_ERR_CANCELED after @ref ucp_st_worker_leave.
  *         On both sides: UCS_ERR_MESSAGE_TRUNCATED if the send is larger than
  *         the receive; UCS_ERR_UNREACHABLE if they have no lane in common;
- *         UCS_ERR_NO_RESOURCE if no lane has the counters, regions or entries
- *         that the pair needs.
+ *         UCS_ERR_NO_RESOURCE if no lane has the counters or regions that the
+ *         pair needs.
  *         UCS_ERR_ENDPOINT_TIMEOUT, UCS_ERR_CONNECTION_RESET or
  *         UCS_ERR_CANCELED if the peer, or its half, is gone; UCS_ERR_IO_ERROR
  *         if what it sent makes no sense.

@@ -103,7 +103,7 @@ typedef struct ucp_st_stats {
     uint64_t ops;            /**< Operations that exist now */
     uint64_t freed;          /**< Freed ones that a stream, a lane or the peer
                                   still holds now */
-    uint64_t entries;        /**< Deferred-work entries used or reserved now */
+    uint64_t entries;        /**< Deferred-work entries in use now */
     uint64_t cntrs;          /**< NIC counters in use now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
                                                       to move under "none" */

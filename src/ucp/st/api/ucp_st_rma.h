@@ -31,8 +31,8 @@
  *
  * Lanes. Each key has a lane, chosen when it is unpacked.
  *
- * - trig: the NIC writes and reads, triggered by the stream. Needs counters and
- *   entries of the first NIC for each queue that uses it.
+ * - trig: the NIC writes and reads, triggered by the stream. Needs counters of
+ *   the first NIC for each queue that uses it.
  * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
  *   memory of the own process.
  * - host: messages of UCP, which the library's threads of both sides handle.

@@ -18,11 +18,10 @@
  * earlier count and the writes of this data. Before a strict operation the
  * stream waits as for a quiet, if there are others with the peer.
  *
- * A queue reserves entries when it needs the first one, and takes more as far
- * as uses of others may be posted ahead, too. Operations that find no free
- * entry wait here, in order. They are posted when one before them is complete:
- * a threshold that is reached already fires at once. So no queue holds entries
- * that another one needs.
+ * Operations that find no free entry wait here, in order. They are posted when
+ * one before them is complete: a threshold that is reached already fires at
+ * once. What is due by then needs no entry (ucp_st_trig_work_post()). So no
+ * queue waits for entries that another one holds.
  *
  * If an operation fails its queue fails, and the host counts it in the NIC's
  * place: quiets pass. st_rma_trig_halt.c has what becomes of those behind it.
@@ -41,10 +40,6 @@
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
-
-/* Entries that a queue reserves, and the fewest that will do */
-#define UCP_ST_RMA_TRIG_ENTRIES     16
-#define UCP_ST_RMA_TRIG_ENTRIES_MIN 4
 
 /* Where the queue's stream waits for the NIC */
 static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
@@ -131,7 +126,6 @@ static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
         ucp_st_trig_piece_put(rail, &trig->slots[i].piece);
     }
     ucp_st_trig_piece_put(rail, &trig->piece);
-    (void)uct_trig_iface_unreserve(rail->iface, &trig->resv);
     if (trig->done != NULL) {
         (void)uct_trig_cntr_destroy(trig->done);
     }
@@ -144,7 +138,6 @@ static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
 {
     ucp_st_trig_rail_t *rail = trig->rail;
-    unsigned entries         = UCP_ST_RMA_TRIG_ENTRIES;
     ucs_status_t status;
 
     status = uct_trig_cntr_create(rail->iface, &trig->start);
@@ -164,14 +157,7 @@ static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
     if (status != UCS_OK) {
         return status;
     }
-    do {
-        status   = uct_trig_iface_reserve(rail->iface, entries, &trig->resv);
-        entries /= 2;
-    } while ((status == UCS_ERR_NO_RESOURCE) &&
-             (entries >= UCP_ST_RMA_TRIG_ENTRIES_MIN));
-    if (status == UCS_OK) {
-        status = ucp_st_trig_piece_get(rail, &trig->piece);
-    }
+    status = ucp_st_trig_piece_get(rail, &trig->piece);
     if (status != UCS_OK) {
         return status;
     }
@@ -204,7 +190,7 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
 err_free:
     ucp_st_rma_trig_free(trig);
 err:
-    ucs_diag("queue %p: no counters or entries for one-sided operations: %s",
+    ucs_diag("queue %p: no counters for one-sided operations: %s",
              queue, ucs_status_string(status));
     return status;
 }
@@ -335,7 +321,7 @@ static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
 static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
 {
     --op->pending;
-    op->trig->rail->ahead -= op->is_ahead;
+    --op->trig->rail->used;
 }
 
 static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
@@ -376,7 +362,6 @@ ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
         .trigger    = trigger,
         .threshold  = threshold,
         .completion = completion,
-        .resv       = op->is_ahead ? NULL : &op->trig->resv,
         .done       = op->is_quiet ? ucp_st_rma_trig_quiet_done :
                                      ucp_st_rma_trig_done,
         .arg        = op
@@ -405,108 +390,109 @@ static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_rma_trig_post_data(ucp_st_rma_trig_op_t *op)
+/* The next part of the data */
+static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
+                                      ucp_st_trig_work_t *work)
 {
-    const ucp_st_rma_t *rma      = &op->rma;
-    uct_ep_h ep                  = ucp_st_trig_rma_ep(rma->peer);
-    size_t put_max               = ucp_st_trig_rma_put_max(rma->peer);
-    size_t offset                = op->posted * put_max;
-    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
-            op, op->trig->start, op->trig->base + op->threshold,
-            (op->slot != NULL) ? op->slot->data : op->trig->done);
-    uct_trig_put_t put           = {
+    const ucp_st_rma_t *rma = &op->rma;
+    size_t put_max          = ucp_st_trig_rma_put_max(rma->peer);
+    size_t offset           = op->posted * put_max;
+    uct_trig_put_t put      = {
         .buffer      = rma->buffer + offset,
         .length      = ucs_min(rma->length - offset, put_max),
         .local       = rma->mem->trig,
         .remote_addr = rma->rkey->remote + rma->offset + offset,
         .rkey        = rma->rkey->trig
     };
-    uct_trig_get_t get           = {
+
+    work->ep       = ucp_st_trig_rma_ep(rma->peer);
+    work->deferred = ucp_st_rma_trig_deferred(
+            op, op->trig->start, op->trig->base + op->threshold,
+            (op->slot != NULL) ? op->slot->data : op->trig->done);
+    if (rma->type == UCP_ST_RMA_PUT) {
+        work->type = UCP_ST_TRIG_WORK_PUT;
+        work->put  = put;
+        return;
+    }
+    work->type = UCP_ST_TRIG_WORK_GET;
+    work->get  = (uct_trig_get_t){
         .buffer      = rma->buffer + offset,
         .length      = put.length,
         .local       = put.local,
         .remote_addr = put.remote_addr,
         .rkey        = put.rkey
     };
-
-    return (rma->type == UCP_ST_RMA_PUT) ?
-           uct_trig_ep_put(ep, &put, &deferred) :
-           uct_trig_ep_get(ep, &get, &deferred);
 }
 
-static ucs_status_t ucp_st_rma_trig_post_signal(ucp_st_rma_trig_op_t *op)
+static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
+                                        ucp_st_trig_work_t *work)
 {
     const ucp_st_rma_t *rma      = &op->rma;
     ucp_st_rma_trig_slot_t *slot = op->slot;
-    uct_ep_h ep                  = ucp_st_trig_rma_ep(rma->peer);
     uint64_t address             = rma->signal->remote + rma->signal_offset;
     int has_data                 = (op->writes > 0);
-    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
+
+    work->ep       = ucp_st_trig_rma_ep(rma->peer);
+    work->deferred = ucp_st_rma_trig_deferred(
             op, has_data ? slot->data : op->trig->start,
             has_data ? slot->counted : (op->trig->base + op->threshold),
             op->trig->done);
-    uct_trig_atomic_t add        = {
-        .value       = rma->signal_value,
-        .remote_addr = address,
-        .rkey        = rma->signal->trig
-    };
-    uct_trig_put_t put           = {
+    if (rma->signal_op == UCP_ST_SIGNAL_ADD) {
+        work->type = UCP_ST_TRIG_WORK_ADD;
+        work->add  = (uct_trig_atomic_t){
+            .value       = rma->signal_value,
+            .remote_addr = address,
+            .rkey        = rma->signal->trig
+        };
+        return;
+    }
+    *(uint64_t*)slot->piece.address = rma->signal_value;
+    work->type = UCP_ST_TRIG_WORK_PUT;
+    work->put  = (uct_trig_put_t){
         .buffer      = slot->piece.address,
         .length      = sizeof(uint64_t),
         .local       = slot->piece.slab->mem,
         .remote_addr = address,
         .rkey        = rma->signal->trig
     };
-
-    if (rma->signal_op == UCP_ST_SIGNAL_ADD) {
-        return uct_trig_ep_atomic_add64(ep, &add, &deferred);
-    }
-    *(uint64_t*)slot->piece.address = rma->signal_value;
-    return uct_trig_ep_put(ep, &put, &deferred);
 }
 
-static ucs_status_t ucp_st_rma_trig_post_quiet(ucp_st_rma_trig_op_t *op)
+static void ucp_st_rma_trig_fill_quiet(ucp_st_rma_trig_op_t *op,
+                                       ucp_st_trig_work_t *work)
 {
-    ucp_st_rma_trig_t *trig      = op->trig;
-    uct_trig_deferred_t deferred = ucp_st_rma_trig_deferred(
-            op, trig->done, op->threshold, NULL);
-    uct_trig_atomic_t add        = {
+    ucp_st_rma_trig_t *trig = op->trig;
+
+    work->type     = UCP_ST_TRIG_WORK_ADD;
+    work->ep       = trig->rail->self_ep;
+    work->deferred = ucp_st_rma_trig_deferred(op, trig->done, op->threshold,
+                                              NULL);
+    work->add      = (uct_trig_atomic_t){
         .value       = op->value,
         .remote_addr = (uintptr_t)trig->piece.address,
         .rkey        = trig->piece.slab->rkey
     };
-
-    return uct_trig_ep_atomic_add64(trig->rail->self_ep, &add, &deferred);
 }
 
-/* Post the next part of an operation. The entries that one operation has at a
- * time are all of the reservation, or all taken ahead. */
+/* Post the next part of an operation */
 static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
 {
-    ucp_st_trig_rail_t *rail = op->trig->rail;
-    int is_resv_full         = (op->trig->resv.used == op->trig->resv.total);
+    ucp_st_rma_trig_t *trig = op->trig;
+    int is_ahead            = (op->pending > 0) ||
+                              !ucs_list_is_empty(&trig->posted);
+    ucp_st_trig_work_t work;
     ucs_status_t status;
 
-    if (op->pending == 0) {
-        op->is_ahead = is_resv_full;
-    }
-    if (op->is_ahead ? (rail->ahead >= rail->max_ahead) : is_resv_full) {
-        return UCS_ERR_NO_RESOURCE;
-    }
-    /* It may complete before it returns */
-    ++op->pending;
-    rail->ahead += op->is_ahead;
     if (op->is_quiet) {
-        status = ucp_st_rma_trig_post_quiet(op);
+        ucp_st_rma_trig_fill_quiet(op, &work);
     } else if (op->posted < op->writes) {
-        status = ucp_st_rma_trig_post_data(op);
+        ucp_st_rma_trig_fill_data(op, &work);
     } else {
-        status = ucp_st_rma_trig_post_signal(op);
+        ucp_st_rma_trig_fill_signal(op, &work);
     }
+    status = ucp_st_trig_work_post(trig->rail, &work, is_ahead);
     if (status == UCS_OK) {
+        ++op->pending;
         ++op->posted;
-    } else {
-        ucp_st_rma_trig_part_over(op);
     }
     return status;
 }

@@ -32,8 +32,6 @@ typedef struct ucp_st_rma_trig_op {
                                          quiet's addition */
     unsigned               pending;   /* parts that the NIC has */
     int                    is_failed; /* a part has */
-    int                    is_ahead;  /* its entries are not of the queue's
-                                         reservation */
     int                    is_ended;  /* for the queue */
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
 } ucp_st_rma_trig_op_t;
@@ -53,7 +51,6 @@ typedef struct ucp_st_rma_trig {
                                           be cancelled, ... */
     int                    is_settled; /* ... and was; or ... */
     int                    is_canceling; /* ... is about to be */
-    uct_trig_resv_t        resv;
     ucp_st_trig_piece_t    piece;   /* the word */
     uint64_t               counted; /* C when all operations have ended */
     uint64_t               asked;   /* operations that quiets wait for */

@@ -137,9 +137,6 @@ static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
     size_t puts = ucp_st_trig_puts_per_use(part);
     ucs_status_t status;
 
-    if (part->num_puts > part->rail->attr.max_entries) {
-        return UCS_ERR_NO_RESOURCE;
-    }
     part->puts = calloc(ucs_max(puts, 1), sizeof(*part->puts));
     if (part->puts == NULL) {
         return UCS_ERR_NO_MEMORY;
@@ -147,12 +144,6 @@ static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
     status = ucp_st_trig_memory_get(part);
     if (status == UCS_OK) {
         status = ucp_st_trig_cntrs_create(part);
-    }
-    if (status == UCS_OK) {
-        /* The entries of one use, so that the next use can always be posted
-         * whatever the other operations hold */
-        status = uct_trig_iface_reserve(part->rail->iface, puts + 1,
-                                        &part->resv);
     }
     return (status == UCS_OK) ? ucp_st_trig_mem_reg(part) : status;
 }
@@ -170,7 +161,6 @@ static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
     ucp_st_trig_mem_dereg(&part->mem);
     ucp_st_trig_entries_destroy(part);
     ucp_st_trig_mem_dereg(&part->local);
-    (void)uct_trig_iface_unreserve(part->rail->iface, &part->resv);
     if (part->start != NULL) {
         (void)uct_trig_cntr_destroy(part->start);
     }

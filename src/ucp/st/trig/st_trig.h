@@ -85,7 +85,6 @@ typedef struct ucp_st_trig_part {
     uct_trig_cntr_h     data;      /* C or D: counts the data */
     uct_trig_op_h       *puts;     /* one for each put of a use */
     uct_trig_op_h       word_add;
-    uct_trig_resv_t     resv;      /* of one use */
     uct_trig_mem_h      mem;       /* what the peer writes; NULL once revoked */
     uct_trig_mem_h      local;     /* of a send: source of puts, where it must
                                       be given; or NULL */
@@ -188,8 +187,8 @@ int ucp_st_trig_reaches(const ucp_st_op_t *op);
  *  inbox: how many commands, 0 if the one before serves this copy, too. */
 size_t ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
 
-/** Describe the work of a use; the entries are set aside. What was made before
- *  an error is destroyed with the part. */
+/** Describe the work of a use. What was made before an error is destroyed with
+ *  the part. */
 ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part);
 
 /** Undo it; nothing is posted. */

@@ -4,9 +4,11 @@
  * operation, posted ahead as far as there are entries, and what happens when it
  * is done.
  *
- * The work of one use is an operation's own, described once and posted for use
- * after use. While it is armed for one use, what is posted for the next ones
- * takes free entries, as far as these go (`ahead`).
+ * The work of one use is described once and posted for use after use, also
+ * ahead of uses that are not over. It takes entries of the NIC when it is
+ * posted, and a use that finds none is late: it is posted when others are over.
+ * Its trigger may be there before: then the host has the NIC carry it out with
+ * no entry. Either is done with the lock held, and so only one of the two.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -84,6 +86,7 @@ static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
     ucp_st_op_t *op = part->op;
 
     --part->pending[entry];
+    --part->rail->used;
     ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_entry_name(op, entry),
                      ucp_st_trig_done(part, entry));
     if (status != UCS_OK) {
@@ -163,49 +166,33 @@ static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
                            (status == UCS_ERR_CANCELED) ? UCS_OK : status);
 }
 
-/* The same for entries that were not the operation's own */
-static void ucp_st_trig_ahead_put_done(void *arg, ucs_status_t status)
-{
-    ucp_st_trig_part_t *part = arg;
-
-    --part->rail->ahead;
-    ucp_st_trig_put_done(arg, status);
-}
-
-static void ucp_st_trig_ahead_word_done(void *arg, ucs_status_t status)
-{
-    ucp_st_trig_part_t *part = arg;
-
-    --part->rail->ahead;
-    ucp_st_trig_word_done(arg, status);
-}
-
 /* Put number `chunk` of a use, counted from 0, to where the first use has it */
 static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
-                                 uct_trig_put_t *put,
-                                 uct_trig_deferred_t *deferred)
+                                 ucp_st_trig_work_t *work)
 {
     const ucp_st_op_t *op = part->op;
+    uct_trig_put_t *put   = &work->put;
     ucp_st_trig_share_t share;
     size_t offset;
 
-    *put = (uct_trig_put_t){
+    work->type     = UCP_ST_TRIG_WORK_PUT;
+    work->ep       = part->ep;
+    work->put      = (uct_trig_put_t){
         .buffer      = &part->slot->pad,
         .length      = sizeof(part->slot->pad),
         .remote_addr = part->remote.address,
         .rkey        = part->remote
     };
-    *deferred = (uct_trig_deferred_t){
+    work->deferred = (uct_trig_deferred_t){
         .trigger = part->start,
-        .resv    = &part->resv,
         .done    = ucp_st_trig_put_done,
         .arg     = part
     };
     if (op->dir == UCP_ST_DIR_RECV) {
         return;
     }
-    deferred->completion = part->data;
-    put->local           = part->local;
+    work->deferred.completion = part->data;
+    put->local                = part->local;
     ucp_st_trig_share(part, &share);
     if (share.length == 0) {
         put->length = 1; /* a write of 0 bytes is not counted everywhere */
@@ -219,17 +206,17 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
 }
 
 static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
-                                  uct_trig_atomic_t *atomic,
-                                  uct_trig_deferred_t *deferred)
+                                  ucp_st_trig_work_t *work)
 {
-    *atomic = (uct_trig_atomic_t){
+    work->type     = UCP_ST_TRIG_WORK_ADD;
+    work->ep       = part->rail->self_ep;
+    work->add      = (uct_trig_atomic_t){
         .value       = 1,
         .remote_addr = (uintptr_t)&part->slot->word,
         .rkey        = part->slot_piece.slab->rkey
     };
-    *deferred = (uct_trig_deferred_t){
+    work->deferred = (uct_trig_deferred_t){
         .trigger = part->data,
-        .resv    = &part->resv,
         .done    = ucp_st_trig_word_done,
         .arg     = part
     };
@@ -237,22 +224,20 @@ static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
 
 ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
 {
-    uct_trig_deferred_t deferred;
-    uct_trig_atomic_t atomic;
+    ucp_st_trig_work_t work;
     ucs_status_t status;
-    uct_trig_put_t put;
     size_t i;
 
     for (i = 0; i < ucp_st_trig_puts_per_use(part); ++i) {
-        ucp_st_trig_fill_put(part, i, &put, &deferred);
-        status = uct_trig_op_create_put(part->ep, &put, &deferred,
+        ucp_st_trig_fill_put(part, i, &work);
+        status = uct_trig_op_create_put(work.ep, &work.put, &work.deferred,
                                         &part->puts[i]);
         if (status != UCS_OK) {
             return status;
         }
     }
-    ucp_st_trig_fill_word(part, &atomic, &deferred);
-    return uct_trig_op_create_add64(part->rail->self_ep, &atomic, &deferred,
+    ucp_st_trig_fill_word(part, &work);
+    return uct_trig_op_create_add64(work.ep, &work.add, &work.deferred,
                                     &part->word_add);
 }
 
@@ -288,41 +273,48 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
                     use : ucp_st_trig_plan_clears(plan, use));
 }
 
-/* Post work whose own entry is armed for a use before, on a free entry */
-static ucs_status_t
-ucp_st_trig_entry_post_ahead(ucp_st_trig_part_t *part,
-                             ucp_st_trig_entry_t entry, size_t chunk,
-                             uint64_t threshold, size_t offset)
+/* Post what is described already, or have it carried out if it is due: as
+ * ucp_st_trig_work_post(), and UCS_ERR_BUSY while it is posted for a use
+ * before */
+static ucs_status_t ucp_st_trig_own_post(ucp_st_trig_part_t *part,
+                                         ucp_st_trig_entry_t entry,
+                                         uct_trig_op_h own, uint64_t threshold,
+                                         size_t offset)
 {
-    ucp_st_trig_rail_t *rail = part->rail;
-    uct_trig_deferred_t deferred;
-    uct_trig_atomic_t atomic;
-    ucs_status_t status;
-    uct_trig_put_t put;
+    uct_trig_cntr_h trigger = (entry == UCP_ST_TRIG_ENTRY_PUT) ? part->start :
+                                                                 part->data;
+    ucs_status_t status     = uct_trig_op_post(own, threshold, offset, 0);
 
-    if (rail->ahead >= rail->max_ahead) {
-        return UCS_ERR_NO_RESOURCE;
+    if ((status == UCS_ERR_NO_RESOURCE) && (part->pending[entry] == 0) &&
+        ucp_st_trig_is_due(trigger, threshold)) {
+        status = uct_trig_op_post(own, threshold, offset, 1);
+        if (status == UCS_OK) {
+            ucp_st_trig_dev_proxied(part->op->worker);
+        }
     }
-    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
-        ucp_st_trig_fill_put(part, chunk, &put, &deferred);
-        put.remote_addr += offset;
-        deferred.done    = ucp_st_trig_ahead_put_done;
-    } else {
-        ucp_st_trig_fill_word(part, &atomic, &deferred);
-        deferred.done = ucp_st_trig_ahead_word_done;
-    }
-    deferred.threshold = threshold;
-    deferred.resv      = NULL;
-    status             = (entry == UCP_ST_TRIG_ENTRY_PUT) ?
-                         uct_trig_ep_put(part->ep, &put, &deferred) :
-                         uct_trig_ep_atomic_add64(rail->self_ep, &atomic,
-                                                  &deferred);
-    rail->ahead += (status == UCS_OK);
+    part->rail->used += (status == UCS_OK);
     return status;
 }
 
+/* The same for one more, while it is posted, or was lost by the provider */
+static ucs_status_t
+ucp_st_trig_ahead_post(ucp_st_trig_part_t *part, ucp_st_trig_entry_t entry,
+                       size_t chunk, uint64_t threshold, size_t offset)
+{
+    ucp_st_trig_work_t work;
+
+    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
+        ucp_st_trig_fill_put(part, chunk, &work);
+        work.put.remote_addr += offset;
+    } else {
+        ucp_st_trig_fill_word(part, &work);
+    }
+    work.deferred.threshold = threshold;
+    return ucp_st_trig_work_post(part->rail, &work, part->pending[entry] > 0);
+}
+
 /* Post the next put or word: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free
- * for it, or another error; no effect then */
+ * for it and it is not due, or another error; no effect then */
 static ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
                                            ucp_st_trig_entry_t entry)
 {
@@ -345,22 +337,18 @@ static ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
             offset = ucp_st_trig_inbox_offset(op, use);
         }
     }
-    status = uct_trig_op_post(own, threshold, offset);
+    status = ucp_st_trig_own_post(part, entry, own, threshold, offset);
     if (status == UCS_ERR_BUSY) {
-        status = ucp_st_trig_entry_post_ahead(part, entry, chunk, threshold,
-                                              offset);
-    } else if (status == UCS_ERR_NO_RESOURCE) {
-        /* Its entry is reserved, but the provider wants something else. What is
-         * under way need not bring it here again: it may itself wait for this
-         * one, a word for its put, a clear-to-send for the words of the uses
-         * that make room. */
-        ucp_st_trig_refused(op->worker);
+        status = ucp_st_trig_ahead_post(part, entry, chunk, threshold, offset);
     }
     if (status == UCS_OK) {
         ++part->posted[entry];
         ++part->pending[entry];
         ucp_st_trace_nic(op, UCP_ST_TRACE_POST,
                          ucp_st_trig_entry_name(op, entry), index + 1);
+    } else if ((status == UCS_ERR_NO_RESOURCE) && (part->pending[entry] == 0)) {
+        /* Nothing of its own that ends brings it here again */
+        ucp_st_trig_refused(op->worker);
     }
     return status;
 }
@@ -473,9 +461,8 @@ void ucp_st_trig_post_late(ucp_st_worker_h worker)
     ucs_list_link_t untried;
     ucp_st_trig_op_t *trig;
 
-    /* All of them, not only the first: each has entries of its own, and the
-     * first may wait for what a later one does. A common first-in-first-out
-     * list deadlocks. One that fails may take others from either list. */
+    /* All of them, not only the first, which may wait for what a later one
+     * does. One that fails may take others from either list. */
     ucs_list_head_init(&untried);
     ucs_list_splice_tail(&untried, late);
     ucs_list_head_init(late);

@@ -167,8 +167,9 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
     uct_iface_config_t *config;
     ucs_status_t status;
 
-    rail->md = md;
-    status   = uct_md_iface_config_read(md, tl->tl_name, NULL, NULL, &config);
+    rail->worker = worker;
+    rail->md     = md;
+    status = uct_md_iface_config_read(md, tl->tl_name, NULL, NULL, &config);
     if (status != UCS_OK) {
         goto err;
     }
@@ -234,8 +235,46 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
 
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail)
 {
-    uct_trig_iface_attr_t attr;
+    return rail->used > 0;
+}
 
-    return (uct_trig_iface_query(rail->iface, &attr) != UCS_OK) ||
-           (attr.used_entries != 0);
+int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold)
+{
+    uint64_t value;
+
+    /* Also of one where something has failed, which the host counts instead */
+    (void)uct_trig_cntr_read(trigger, &value);
+    return value >= threshold;
+}
+
+static ucs_status_t ucp_st_trig_work_try(const ucp_st_trig_work_t *work)
+{
+    switch (work->type) {
+    case UCP_ST_TRIG_WORK_PUT:
+        return uct_trig_ep_put(work->ep, &work->put, &work->deferred);
+    case UCP_ST_TRIG_WORK_GET:
+        return uct_trig_ep_get(work->ep, &work->get, &work->deferred);
+    default:
+        return uct_trig_ep_atomic_add64(work->ep, &work->add, &work->deferred);
+    }
+}
+
+ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
+                                   ucp_st_trig_work_t *work, int is_ahead)
+{
+    ucs_status_t status = UCS_ERR_NO_RESOURCE;
+
+    if (!is_ahead || (rail->used < rail->max_ahead)) {
+        status = ucp_st_trig_work_try(work);
+    }
+    if ((status == UCS_ERR_NO_RESOURCE) && !is_ahead &&
+        ucp_st_trig_is_due(work->deferred.trigger, work->deferred.threshold)) {
+        work->deferred.is_due = 1;
+        status                = ucp_st_trig_work_try(work);
+        if (status == UCS_OK) {
+            ucp_st_trig_dev_proxied(rail->worker);
+        }
+    }
+    rail->used += (status == UCS_OK);
+    return status;
 }

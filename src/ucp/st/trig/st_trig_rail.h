@@ -46,9 +46,11 @@ typedef struct ucp_st_trig_rail {
     uct_iface_h           iface;
     uct_iface_attr_t      iface_attr; /* read-only */
     uct_trig_iface_attr_t attr;       /* limits; read-only */
+    ucp_st_worker_h       worker;     /* read-only */
     uct_ep_h              self_ep;    /* for the own words */
-    unsigned              ahead;      /* entries in use beside reservations */
-    unsigned              max_ahead;  /* of these: the rest is for matches */
+    unsigned              used;       /* deferred work that is not over */
+    unsigned              max_ahead;  /* of that: see
+                                         ucp_st_trig_rail_update() */
     ucp_st_trig_slab_t    *slabs;
     struct ucp_st_trig_free *free;    /* pieces */
 } ucp_st_trig_rail_t;
@@ -62,11 +64,12 @@ ucs_status_t ucp_st_trig_rail_open(ucp_st_trig_rail_t *rail,
                                    const uct_tl_resource_desc_t *tl);
 
 /**
- * Set what may be posted ahead: however far the host is ahead of its streams, a
- * match finds room. The process's share of the entries becomes less when others
- * begin to use entries, so that matches call this again. All rails together:
- * the entries may be a process's, not a NIC's. The lock is held, or no other
- * thread uses the worker.
+ * Set how many entries may be in use for one of them to be taken ahead, for
+ * work that others of the same owner come before: however far the host is ahead
+ * of some streams, the next uses of others find entries. The process's share
+ * becomes less when others begin to use entries, so that matches call this
+ * again. All rails together: the entries may be a process's, not a NIC's. The
+ * lock is held, or no other thread uses the worker.
  */
 void ucp_st_trig_rail_update(ucp_st_trig_rail_t *rail, unsigned num_rails);
 
@@ -90,6 +93,37 @@ ucs_status_t ucp_st_trig_rail_ep_create(const ucp_st_trig_rail_t *rail,
 
 /** Non-zero while the NIC holds deferred operations. */
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail);
+
+/** What a NIC is to do, and when. */
+typedef struct ucp_st_trig_work {
+    enum {
+        UCP_ST_TRIG_WORK_PUT,
+        UCP_ST_TRIG_WORK_GET,
+        UCP_ST_TRIG_WORK_ADD
+    } type;
+    uct_ep_h              ep;
+    union {
+        uct_trig_put_t    put;
+        uct_trig_get_t    get;
+        uct_trig_atomic_t add;
+    };
+    uct_trig_deferred_t   deferred; /* its done() counts `used` down */
+} ucp_st_trig_work_t;
+
+/** Non-zero if a counter was read as so much. Where no entry is free the host
+ *  carries out what is due: so no work waits for entries that other work
+ *  holds. */
+int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold);
+
+/**
+ * Post work; if no entry is free for it, have the NIC carry it out now if it is
+ * due, and count it as proxied. UCS_ERR_NO_RESOURCE if neither can be, or the
+ * provider has no room. `is_ahead`: other work of the same owner, which is not
+ * over, comes before; so it is not due, or will be tried again soon. The lock
+ * is held.
+ */
+ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
+                                   ucp_st_trig_work_t *work, int is_ahead);
 
 /** Get a piece. What it holds is undefined. */
 ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,

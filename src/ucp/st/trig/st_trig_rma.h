@@ -18,8 +18,8 @@ void ucp_st_trig_rma_open(ucp_st_worker_h worker,
                           void (*progress)(ucp_st_worker_h worker),
                           void (*settle)(ucp_st_worker_h worker));
 
-/** The NIC has refused what no completion need post: have the service thread
- *  post again, and call `progress`, soon. */
+/** There was no entry for what no completion need post, or what may become due:
+ *  have the service thread post again, and call `progress`, soon. */
 void ucp_st_trig_refused(ucp_st_worker_h worker);
 
 /** The NIC that they use. */

@@ -66,9 +66,9 @@ typedef struct uct_trig_iface_attr {
     size_t   max_put;      /**< Largest deferred put, bytes */
     uint64_t max_count;    /**< Largest value that a counter may reach */
     unsigned max_entries;  /**< Deferred operations pending at once */
-    unsigned free_entries; /**< Of those, neither posted nor reserved now by any
-                                interface of the process */
-    unsigned used_entries; /**< Posted or reserved by this interface */
+    unsigned free_entries; /**< Of those, not in use now by any interface of the
+                                process */
+    unsigned used_entries; /**< In use by this interface */
     unsigned max_cntrs;    /**< Counters of the NIC. Processes share them, so
                                 that there may be none left before */
     unsigned num_cntrs;    /**< Counters that exist now */
@@ -78,16 +78,6 @@ typedef struct uct_trig_iface_attr {
                                  of this one if there are no others */
     unsigned share_entries; /**< Of those, this process's share now */
 } uct_trig_iface_attr_t;
-
-
-/**
- * Entries set aside for one owner, so that it can always post. Initialised by
- * @ref uct_trig_iface_reserve; the fields are the library's.
- */
-typedef struct uct_trig_resv {
-    unsigned total; /**< Entries set aside */
-    unsigned used;  /**< Of those, posted and not yet completed */
-} uct_trig_resv_t;
 
 
 /**
@@ -106,7 +96,9 @@ typedef struct uct_trig_deferred {
     uct_trig_cntr_h      trigger;    /**< Fires when this counter ... */
     uint64_t             threshold;  /**< ... is >= this */
     uct_trig_cntr_h      completion; /**< Gets 1 added when done; NULL: none */
-    uct_trig_resv_t      *resv;      /**< Entry to use; NULL: a free one */
+    int                  is_due;     /**< Non-zero: the caller has seen that
+                                          @a trigger is there. It is carried out
+                                          at once, and takes no entry */
     uct_trig_done_func_t done;       /**< May be NULL */
     void                 *arg;       /**< Passed to @a done */
 } uct_trig_deferred_t;
@@ -202,37 +194,6 @@ typedef struct uct_trig_nic_attr {
  */
 ucs_status_t uct_trig_iface_query_nic(uct_iface_h iface,
                                       uct_trig_nic_attr_t *attr);
-
-
-/**
- * Set entries aside for one owner.
- *
- * @param [in]  iface Interface with the extension.
- * @param [in]  count Entries to set aside; 0 is legal.
- * @param [out] resv  Initialised on success only.
- *
- * @return UCS_OK; UCS_ERR_NO_RESOURCE if fewer are free;
- *         UCS_ERR_UNSUPPORTED for any other interface.
- *
- * Ownership: @a resv is the caller's memory and must live and stay in place
- *            until @ref uct_trig_iface_unreserve.
- * Threads: one thread at a time.
- */
-ucs_status_t uct_trig_iface_reserve(uct_iface_h iface, unsigned count,
-                                    uct_trig_resv_t *resv);
-
-
-/**
- * Give set-aside entries back.
- *
- * @param [in] iface Interface that they came from.
- * @param [in] resv  The reservation.
- *
- * @return UCS_OK; UCS_ERR_BUSY, with no effect, while some are posted.
- *
- * Threads: one thread at a time.
- */
-ucs_status_t uct_trig_iface_unreserve(uct_iface_h iface, uct_trig_resv_t *resv);
 
 
 /**
@@ -351,7 +312,7 @@ ucs_status_t uct_trig_cntr_reset(uct_trig_cntr_h cntr);
  * this is called again and again.
  *
  * @param [in]  cntr    The counter.
- * @param [out] value_p Filled with the success count.
+ * @param [out] value_p Filled with the success count in any case.
  *
  * @return UCS_OK; UCS_ERR_IO_ERROR if operations that count here have failed.
  *
@@ -463,9 +424,9 @@ ucs_status_t uct_trig_rkey_unpack(const void *buffer, size_t length,
  *         a threshold above max_count; UCS_ERR_UNSUPPORTED;
  *         UCS_ERR_IO_ERROR if the provider failed; why @a ep has failed.
  *
- * Ownership: source, regions, counters and @a resv must live until @a done was
- *            called, or the interface closed, which drops what is pending and
- *            does not call @a done. @a ep may go before.
+ * Ownership: source, regions and counters must live until @a done was called,
+ *            or the interface closed, which drops what is pending and does not
+ *            call @a done. @a ep may go before.
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
@@ -530,19 +491,19 @@ ucs_status_t uct_trig_ep_atomic_add64(uct_ep_h ep,
 
 /**
  * Describe a deferred put that is posted many times: to post it again costs
- * less than to post another one, and neither looks for an entry nor allocates.
+ * less than to post another one, and does not allocate.
  *
  * @param [in]  ep       As in @ref uct_trig_ep_put.
  * @param [in]  put      What to write; copied.
- * @param [in]  deferred What then; copied. The threshold is not looked at. The
- *                       entry, of @a resv or a free one, is the operation's
- *                       until it is destroyed.
- * @param [out] op_p     The operation, not posted; written on success only.
+ * @param [in]  deferred What then; copied. The threshold is not looked at, nor
+ *                       is @a is_due.
+ * @param [out] op_p     The operation, not posted, which has no entry; written
+ *                       on success only.
  *
  * @return As @ref uct_trig_ep_put.
  *
- * Ownership: the caller destroys the operation; source, regions, counters and
- *            @a resv must live until then. @a ep may go before. The interface
+ * Ownership: the caller destroys the operation; source, regions and counters
+ *            must live until then. @a ep may go before. The interface
  *            destroys, with a warning, what is left when it is closed.
  * Threads: one thread at a time.
  */
@@ -573,24 +534,25 @@ ucs_status_t uct_trig_op_create_add64(uct_ep_h ep,
 
 /**
  * Post an operation. It is over when its done() is called, and may be posted
- * again from there on.
+ * again from there on. It has an entry until then.
  *
  * @param [in] op        The operation.
  * @param [in] threshold Fires when the trigger counter is >= this.
  * @param [in] offset    Bytes to add to the destination of a put; 0 for an
  *                       atomic.
+ * @param [in] is_due    As in @ref uct_trig_deferred_t.
  *
  * @return UCS_OK; with no effect: UCS_ERR_BUSY while it is posted, or since the
- *         provider has lost it; UCS_ERR_NO_RESOURCE if the provider has no
- *         room now; UCS_ERR_INVALID_PARAM for a range outside the region;
- *         UCS_ERR_EXCEEDS_LIMIT for a threshold above max_count;
+ *         provider has lost it; UCS_ERR_NO_RESOURCE if no entry is free, or the
+ *         provider has no room now; UCS_ERR_INVALID_PARAM for a range outside
+ *         the region; UCS_ERR_EXCEEDS_LIMIT for a threshold above max_count;
  *         UCS_ERR_IO_ERROR if the provider failed; why its endpoint, or its
  *         peer, has failed.
  *
  * Threads: one thread at a time.
  */
 ucs_status_t uct_trig_op_post(uct_trig_op_h op, uint64_t threshold,
-                              size_t offset);
+                              size_t offset, int is_due);
 
 
 /**
