@@ -30,6 +30,7 @@ typedef struct st_exec {
     const st_prog_rank_t *part;
     ucp_st_queue_h       queues[ST_PROG_MAX_QUEUES];
     st_exec_op_t         ops[ST_PROG_MAX_OPS];
+    ucp_st_exchange_h    exchanges[ST_PROG_MAX_OPS + 1]; /* By number */
     st_exec_work_t       work[ST_PROG_MAX_STEPS];
 } st_exec_t;
 
@@ -177,11 +178,16 @@ static void st_exec_enqueue(st_exec_t *exec, const st_step_t *step)
 {
     ucp_st_queue_h queue = exec->queues[step->queue];
     int is_start         = (step->type == ST_STEP_START);
+    int exchange         = exec->prog->exchange[step->ops[0]];
     ucp_st_op_h ops[ST_PROG_MAX_BATCH];
     unsigned i;
 
     st_exec_get_ops(exec, step, ops);
-    if (step->count > 1) {
+    if (exchange != 0) {
+        ST_OK(exec->me, (is_start ? ucp_st_enqueue_exchange_start :
+                                    ucp_st_enqueue_exchange_wait)(
+                                queue, exec->exchanges[exchange]));
+    } else if (step->count > 1) {
         ST_OK(exec->me, (is_start ? ucp_st_enqueue_startall :
                                     ucp_st_enqueue_waitall)(queue, ops,
                                                             step->count));
@@ -231,7 +237,7 @@ static ucs_status_t st_exec_matched(st_exec_t *exec, int op)
     return status;
 }
 
-static void st_exec_free(st_exec_t *exec, int op)
+static void st_exec_check_end(st_exec_t *exec, int op)
 {
     const st_prog_msg_t *msg = &exec->prog->msgs[ST_PROG_MSG(op)];
     ucp_st_op_attr_t attr;
@@ -241,7 +247,14 @@ static void st_exec_free(st_exec_t *exec, int op)
     ST_CHECK(exec->me, attr.started == msg->uses);
     ST_CHECK(exec->me, attr.completed == msg->uses);
     ST_CHECK(exec->me, attr.length == msg->length);
-    ST_OK(exec->me, ucp_st_op_free(exec->ops[op].op));
+}
+
+/* What is of an exchange is freed with it */
+static void st_exec_free(st_exec_t *exec, int op)
+{
+    if (exec->prog->exchange[op] == 0) {
+        ST_OK(exec->me, ucp_st_op_free(exec->ops[op].op));
+    }
     exec->ops[op].op = NULL;
 }
 
@@ -274,6 +287,7 @@ static void st_exec_host(st_exec_t *exec, unsigned index)
         st_exec_sync(exec, exec->part->stream[step->queue]);
         break;
     case ST_STEP_FREE:
+        st_exec_check_end(exec, step->ops[0]);
         st_exec_free(exec, step->ops[0]);
         break;
     default:
@@ -323,6 +337,29 @@ static void st_exec_op_init(st_exec_t *exec, int op)
                             node->worker, &params, &exec->ops[op].op));
 }
 
+/* The exchanges of this rank */
+static void st_exec_join(st_exec_t *exec)
+{
+    const st_prog_t *prog = exec->prog;
+    ucp_st_op_h ops[ST_PROG_MAX_OPS];
+    size_t count;
+    int i, op;
+
+    for (i = 1; i <= ST_PROG_MAX_OPS; ++i) {
+        count = 0;
+        for (op = 0; op < 2 * prog->num_msgs; ++op) {
+            if ((prog->exchange[op] == i) && st_exec_is_own(exec, op)) {
+                ops[count++] = exec->ops[op].op;
+            }
+        }
+        if (count > 0) {
+            ST_OK(exec->me, ucp_st_exchange_create(exec->me->node.worker, ops,
+                                                   count, 0,
+                                                   &exec->exchanges[i]));
+        }
+    }
+}
+
 static st_exec_t *st_exec_create(st_rank_t *me, const st_prog_t *prog)
 {
     st_exec_t *exec = calloc(1, sizeof(*exec));
@@ -341,6 +378,7 @@ static st_exec_t *st_exec_create(st_rank_t *me, const st_prog_t *prog)
             st_exec_op_init(exec, i);
         }
     }
+    st_exec_join(exec);
     me->program = exec;
     return exec;
 }
@@ -450,10 +488,14 @@ static void st_exec_destroy(st_exec_t *exec, int was_run)
     for (i = 0; i < 2 * exec->prog->num_msgs; ++i) {
         if (exec->ops[i].op != NULL) {
             if (was_run) {
-                st_exec_free(exec, i);
-            } else {
-                ST_OK(exec->me, ucp_st_op_free(exec->ops[i].op));
+                st_exec_check_end(exec, i);
             }
+            st_exec_free(exec, i);
+        }
+    }
+    for (i = 1; i <= ST_PROG_MAX_OPS; ++i) {
+        if (exec->exchanges[i] != NULL) {
+            ST_OK(exec->me, ucp_st_exchange_free(exec->exchanges[i]));
         }
     }
     for (i = 0; i < exec->part->num_queues; ++i) {

@@ -99,6 +99,45 @@ static void st_gen_fix_queues(st_gen_t *gen)
     }
 }
 
+/* Not late, and of no token */
+static int st_gen_may_join(const st_gen_t *gen, int op)
+{
+    int msg = ST_PROG_MSG(op);
+
+    return !gen->prog->msgs[msg].is_late && (gen->plan->token[msg] == 0) &&
+           (gen->asks[msg] == 0) && !gen->ops[op].is_fixed;
+}
+
+/* Make exchanges of operations of a rank. They are used equally often. */
+static void st_gen_join(st_gen_t *gen)
+{
+    unsigned num_ops = 2 * gen->prog->num_msgs;
+    uint8_t next     = 0;
+    unsigned room, op;
+    int rank;
+
+    for (op = 0; op < num_ops; ++op) {
+        if (st_gen_may_join(gen, (int)op)) {
+            gen->prog->msgs[ST_PROG_MSG(op)].uses = gen->prog->msgs[0].uses;
+        }
+    }
+    for (rank = 0; rank < gen->prog->num_ranks; ++rank) {
+        room = 0;
+        for (op = 0; op < num_ops; ++op) {
+            if ((st_prog_rank_of(gen->prog, (int)op) != rank) ||
+                !st_gen_may_join(gen, (int)op) || st_gen_may(gen, 25)) {
+                continue;
+            }
+            if (room == 0) {
+                room = 1 + st_gen_pick(gen, ST_PROG_MAX_BATCH);
+                ++next;
+            }
+            gen->prog->exchange[op] = next;
+            --room;
+        }
+    }
+}
+
 static void st_gen_init(st_gen_t *gen)
 {
     int op;
@@ -110,6 +149,9 @@ static void st_gen_init(st_gen_t *gen)
         gen->ops[op].is_clean = 1;
     }
     st_gen_fix_queues(gen);
+    if (st_gen_may(gen, 40)) {
+        st_gen_join(gen);
+    }
 }
 
 /* The host sees all that was done to an operation's buffer */
@@ -187,6 +229,42 @@ static void st_gen_prepare(st_gen_t *gen, int op)
     o->is_full = 0;
 }
 
+/* The first one of its exchange, or of none */
+static int st_gen_leads(const st_gen_t *gen, int op)
+{
+    int i;
+
+    for (i = 0; i < op; ++i) {
+        if ((gen->prog->exchange[op] != 0) &&
+            (gen->prog->exchange[i] == gen->prog->exchange[op])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* All of the exchange that `first` leads, on its queue; 0 if that cannot be of
+ * one of them */
+static unsigned st_gen_collect_exchange(st_gen_t *gen, int first, uint8_t *ops,
+                                        int (*can)(const st_gen_t *gen, int op))
+{
+    unsigned count = 0;
+    int op;
+
+    for (op = first; op < 2 * gen->prog->num_msgs; ++op) {
+        if (gen->prog->exchange[op] == gen->prog->exchange[first]) {
+            if (!can(gen, op)) {
+                return 0;
+            }
+            ops[count++] = (uint8_t)op;
+        }
+    }
+    for (op = 0; op < (int)count; ++op) {
+        gen->ops[ops[op]].queue = gen->ops[first].queue;
+    }
+    return count;
+}
+
 /* Make a step of operations that share a rank, a queue and a condition with the
  * first one. They are collected before the step is there, as their preparation
  * comes before it. */
@@ -199,13 +277,16 @@ static unsigned st_gen_collect(st_gen_t *gen, int first, uint8_t *ops,
     int queue      = gen->ops[first].queue;
     int i, op;
 
+    if (gen->prog->exchange[first] != 0) {
+        return st_gen_collect_exchange(gen, first, ops, can);
+    }
     ops[count++] = (uint8_t)first;
     for (i = 1; (i < 2 * gen->prog->num_msgs) && (count < limit); ++i) {
         op = (first + i) % (2 * gen->prog->num_msgs);
         if ((st_prog_rank_of(gen->prog, op) ==
              st_prog_rank_of(gen->prog, first)) &&
             ((gen->ops[op].queue == queue) || (gen->ops[op].queue < 0)) &&
-            can(gen, op)) {
+            (gen->prog->exchange[op] == 0) && can(gen, op)) {
             gen->ops[op].queue = queue;
             ops[count++]       = (uint8_t)op;
         }
@@ -231,6 +312,10 @@ static void st_gen_start(st_gen_t *gen, int op)
     uint8_t ops[ST_PROG_MAX_BATCH];
     unsigned count, i;
 
+    if ((gen->prog->exchange[op] != 0) &&
+        (st_gen_collect_exchange(gen, op, ops, st_gen_can_start) == 0)) {
+        return;
+    }
     st_gen_choose_queue(gen, op);
     count = st_gen_collect(gen, op, ops, st_gen_can_start);
     for (i = 0; i < count; ++i) {
@@ -259,6 +344,9 @@ static void st_gen_wait(st_gen_t *gen, int op)
         st_gen_add(gen, ST_STEP_READ, op);
     }
     count = st_gen_collect(gen, op, ops, st_gen_can_wait);
+    if (count == 0) {
+        return;
+    }
     st_gen_add_all(gen, ST_STEP_WAIT, ops, count);
     for (i = 0; i < count; ++i) {
         ++gen->ops[ops[i]].waited;
@@ -291,7 +379,7 @@ static void st_gen_check(st_gen_t *gen, int op)
 /* After the last use */
 static void st_gen_end(st_gen_t *gen, int op)
 {
-    if (st_gen_host_may(gen, 15)) {
+    if ((gen->prog->exchange[op] == 0) && st_gen_host_may(gen, 15)) {
         st_gen_add_queue(gen, ST_STEP_HOST_WAIT,
                          st_prog_rank_of(gen->prog, op), gen->ops[op].queue);
         st_gen_add(gen, ST_STEP_FREE, op);
@@ -318,12 +406,12 @@ static void st_gen_advance(st_gen_t *gen, int op)
     case ST_GEN_IDLE:
         if (o->started == gen->prog->msgs[ST_PROG_MSG(op)].uses) {
             st_gen_end(gen, op);
-        } else if (st_gen_can_start(gen, op)) {
+        } else if (st_gen_can_start(gen, op) && st_gen_leads(gen, op)) {
             st_gen_start(gen, op);
         }
         break;
     case ST_GEN_STARTED:
-        if (st_gen_can_wait(gen, op)) {
+        if (st_gen_can_wait(gen, op) && st_gen_leads(gen, op)) {
             st_gen_wait(gen, op);
         }
         break;

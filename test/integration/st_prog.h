@@ -97,6 +97,9 @@ typedef struct st_prog {
     uint8_t        num_ranks;
     uint8_t        num_msgs;
     st_prog_msg_t  msgs[ST_PROG_MAX_MSGS];
+    uint8_t        exchange[ST_PROG_MAX_OPS]; /**< That an operation is of,
+                                                   from 1; 0: of none. All its
+                                                   steps are of all of it */
     st_prog_rank_t ranks[ST_PROG_MAX_RANKS];
 } st_prog_t;
 

@@ -46,10 +46,9 @@ struct uct_trig_cntr {
     struct fid_cntr *cntr;
     uint64_t        added;   /**< By the host, in all; atomic */
     ucs_list_link_t list;    /**< On the interface's list */
-    uint32_t        refs;    /**< Uses by pending operations, the region */
+    uint32_t        refs;    /**< Uses by pending operations and regions */
     uint8_t         failed;  /**< An operation that counts here failed; atomic
                                   */
-    uint8_t         has_mem; /**< It counts the writes to a region */
     uint8_t         has_page; /**< Streams of devices reach its trigger page */
 };
 

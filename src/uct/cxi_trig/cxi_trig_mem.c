@@ -15,14 +15,10 @@
 #include <ucs/sys/string.h>
 
 
-static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length,
-                                           uct_trig_cntr_h cntr)
+static ucs_status_t uct_cxi_trig_mem_check(void *address, size_t length)
 {
-    if ((address == NULL) || (length == 0) ||
-        ((cntr != NULL) && cntr->has_mem)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
+    return ((address == NULL) || (length == 0)) ? UCS_ERR_INVALID_PARAM :
+                                                  UCS_OK;
 }
 
 /* Memory that is longer than the field is not there */
@@ -53,7 +49,7 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_cxi_trig_mem_check(address, length, cntr);
+    status = uct_cxi_trig_mem_check(address, length);
     if (status != UCS_OK) {
         return status;
     }
@@ -74,7 +70,6 @@ ucs_status_t uct_trig_mem_reg(uct_iface_h uct_iface, void *address,
 
     mem->length = length;
     if (cntr != NULL) {
-        cntr->has_mem = 1;
         ++cntr->refs;
     }
     ucs_list_add_tail(&iface->mems, &mem->list);
@@ -102,7 +97,7 @@ ucs_status_t uct_trig_mem_check(uct_iface_h uct_iface, void *address,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_cxi_trig_mem_check(address, length, NULL);
+    status = uct_cxi_trig_mem_check(address, length);
     if (status == UCS_OK) {
         md     = uct_cxi_trig_iface_md(iface);
         status = uct_cxi_trig_mr_open(md, &params, &mr);
@@ -128,7 +123,6 @@ static void uct_cxi_trig_mem_free(uct_trig_mem_h mem)
 {
     uct_cxi_trig_mem_close(mem);
     if (mem->cntr != NULL) {
-        mem->cntr->has_mem = 0;
         --mem->cntr->refs;
     }
     ucs_list_del(&mem->list);

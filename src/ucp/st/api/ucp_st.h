@@ -20,9 +20,10 @@
  *     ucp_st_queue_wait(queue, NULL)       ucp_st_queue_wait(queue, NULL)
  *
  * This file has queues and operations; ucp_st_def.h has handles and counts,
- * ucp_st_worker.h workers and peers, ucp_st_batch.h messages that are used
- * once, ucp_st_rma.h one-sided operations. The examples among the comments are
- * functions of a program that is one of the tests.
+ * ucp_st_worker.h workers and peers, ucp_st_exchange.h sets of operations,
+ * ucp_st_batch.h messages that are used once, ucp_st_rma.h one-sided
+ * operations. The examples among the comments are functions of a program that
+ * is one of the tests.
  *
  * Every call may return UCS_ERR_INVALID_PARAM for a NULL handle or pointer,
  * unless NULL is said to be legal, and UCS_ERR_NO_MEMORY; this is not repeated
@@ -44,6 +45,7 @@
 
 #include <ucp_st_batch.h>
 #include <ucp_st_def.h>
+#include <ucp_st_exchange.h>
 #include <ucp_st_mem.h>
 #include <ucp_st_rma.h>
 #include <ucp_st_worker.h>

@@ -23,6 +23,9 @@ typedef struct ucp_st_queue *ucp_st_queue_h;
 /** A persistent send or receive. */
 typedef struct ucp_st_op *ucp_st_op_h;
 
+/** A set of them; see ucp_st_exchange.h. */
+typedef struct ucp_st_exchange *ucp_st_exchange_h;
+
 /** A message that is used once. */
 typedef struct ucp_st_req *ucp_st_req_h;
 
@@ -104,6 +107,9 @@ typedef struct ucp_st_stats {
     uint64_t freed;          /**< Freed ones that a stream, a lane or the peer
                                   still holds now */
     uint64_t entries;        /**< Deferred-work entries in use now */
+    uint64_t start_cmds;     /**< Commands of streams that starts were, such as
+                                  stores to trigger pages */
+    uint64_t wait_words;     /**< Words that waits were enqueued for */
     uint64_t cntrs;          /**< NIC counters in use now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
                                                       to move under "none" */

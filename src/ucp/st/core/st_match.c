@@ -183,6 +183,7 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
     op->remote_id  = msg->op_id;
     op->msg_length = send_length;
     op->mode       = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
+    op->shares     = (op->exchange != NULL) || msg->shares;
     if (send_length > recv_length) {
         ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu", op->tag,
                  send_length, recv_length);

@@ -8,6 +8,7 @@
 #endif
 
 #include "core/st_op.h"
+#include "core/st_exchange.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
@@ -148,7 +149,7 @@ static void ucp_st_op_dispose(ucp_st_op_t *op)
     }
 }
 
-void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
+static void ucp_st_op_fail_alone(ucp_st_op_t *op, ucs_status_t status)
 {
     int was_matched = (op->state == UCP_ST_OP_MATCHED);
     int in_use;
@@ -188,6 +189,32 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
         ucp_st_op_tell_unmatched(op);
     }
     ucp_st_op_dispose(op);
+}
+
+/* An exchange fails as a whole, once: all are halted before the first wait of
+ * it is released */
+void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
+{
+    ucp_st_exchange_t *exchange = op->exchange;
+    ucp_st_op_t *other;
+
+    if ((exchange == NULL) || exchange->has_failed) {
+        ucp_st_op_fail_alone(op, status);
+        return;
+    }
+    exchange->has_failed = 1;
+    ucp_st_exchange_for_each(other, exchange) {
+        if ((other->state == UCP_ST_OP_MATCHED) && (other->lane != NULL)) {
+            ucp_st_lanes_revoke(other);
+            other->lane->op.halt(other);
+        }
+    }
+    ucp_st_op_fail_alone(op, status);
+    ucp_st_exchange_for_each(other, exchange) {
+        if (other->state != UCP_ST_OP_INIT) {
+            ucp_st_op_fail_alone(other, status);
+        }
+    }
 }
 
 /* The last start is in a batch of this queue behind the first `passed` ones */
@@ -266,6 +293,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     ucs_list_del(&op->peer_list);
     kh_del(ucp_st_ops, table, kh_get(ucp_st_ops, table, op->id));
     --op->worker->stats.freed;
+    ucp_st_exchange_leave(op);
     free(op->trace);
     free(op->ipc_key);
     free(op->name);
@@ -618,6 +646,39 @@ static int ucp_st_op_is_in_use(ucp_st_op_t *op)
            ucp_st_op_is_on_stream(op);
 }
 
+ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op)
+{
+    if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
+        (void)op->lane->worker.progress(op->worker); /* it may be complete */
+    }
+    if (ucp_st_op_is_in_use(op)) {
+        return UCS_ERR_BUSY;
+    }
+    if ((op->state == UCP_ST_OP_MATCHED) &&
+        (op->started > ucp_st_op_uses_done(op))) {
+        /* Its queue is in error: no wait for the use follows */
+        ucp_st_op_fail(op, UCS_ERR_CANCELED);
+        if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
+            return UCS_ERR_BUSY;
+        }
+    }
+    return UCS_OK;
+}
+
+void ucp_st_op_free_end(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+
+    ucp_st_op_detach(op);
+    op->freed = 1;
+    ucs_list_del(&op->list);
+    ucs_list_add_tail(&worker->on_stream, &op->list);
+    --worker->stats.ops;
+    ++worker->stats.freed;
+    ucp_st_op_dispose(op);
+    ucp_st_op_reap(op);
+}
+
 ucs_status_t ucp_st_op_free(ucp_st_op_h op)
 {
     ucp_st_worker_h worker;
@@ -627,34 +688,17 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op)
     if (status != UCS_OK) {
         return status;
     }
+    if (op->exchange != NULL) {
+        ucs_error("operation %p is freed with its exchange", op);
+        return UCS_ERR_INVALID_PARAM;
+    }
     worker = op->worker;
     ucp_st_worker_lock(worker);
-    if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
-        (void)op->lane->worker.progress(worker); /* it may be complete */
+    status = ucp_st_op_free_begin(op);
+    if (status == UCS_OK) {
+        ucp_st_op_free_end(op);
     }
-    if (ucp_st_op_is_in_use(op)) {
-        ucp_st_worker_unlock(worker);
-        return UCS_ERR_BUSY;
-    }
-    if ((op->state == UCP_ST_OP_MATCHED) &&
-        (op->started > ucp_st_op_uses_done(op))) {
-        /* Its queue is in error: no wait for the use follows */
-        ucp_st_op_fail(op, UCS_ERR_CANCELED);
-        if ((op->lane != NULL) && op->lane->op.uses_buffer(op)) {
-            ucp_st_worker_unlock(worker);
-            ucp_st_ctrl_flush(worker);
-            return UCS_ERR_BUSY;
-        }
-    }
-    ucp_st_op_detach(op);
-    op->freed = 1;
-    ucs_list_del(&op->list);
-    ucs_list_add_tail(&worker->on_stream, &op->list);
-    --worker->stats.ops;
-    ++worker->stats.freed;
-    ucp_st_op_dispose(op);
-    ucp_st_op_reap(op);
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
-    return UCS_OK;
+    return status;
 }

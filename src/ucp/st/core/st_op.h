@@ -43,6 +43,7 @@ typedef enum {
 } ucp_st_op_state_t;
 
 struct ucp_st_lane_ops;
+struct ucp_st_exchange;
 
 /**
  * Protected by the worker's lock, except for the lanes' parts, and for `waited`
@@ -94,6 +95,9 @@ typedef struct ucp_st_op {
     uint64_t            asked;      /* use that the host has asked for in vain
                                      */
     char                *name;      /* for messages, or NULL; read-only */
+    uint8_t             shares;     /* it or its counterpart is of an exchange;
+                                       known once paired */
+    size_t              exchange_index; /* in those of `exchange` */
     uint8_t             is_exact;   /* the lane's uses_done() is exact: no
                                        completion is reaped later */
 
@@ -107,6 +111,7 @@ typedef struct ucp_st_op {
                                      */
     uint8_t             state;      /* ucp_st_op_state_t */
     ucp_st_worker_h     worker;
+    struct ucp_st_exchange *exchange; /* that it is of, or NULL */
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
     uint64_t            waited;     /* waits enqueued */
@@ -155,9 +160,10 @@ ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id);
 ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
 
 /**
- * Fail an operation: stop its use, release the streams that wait for it, put
- * its queue in error if a use is incomplete, and tell the peer if it was
- * matched. Later calls for the same operation do nothing. The lock is held.
+ * Fail an operation, and all of its exchange: stop their use, release the
+ * streams that wait for them, put the queue in error if a use is incomplete,
+ * and tell the peers if they were matched. Later calls for the same operation
+ * do nothing. The lock is held.
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
 
@@ -215,6 +221,13 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
 
 /** Change the state along an edge of the diagram. The lock is held. */
 void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
+
+/** Begin to free an operation: UCS_OK, or UCS_ERR_BUSY. Fails it if its queue
+ *  is in error, and no wait follows. The lock is held. */
+ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op);
+
+/** Free one for which that was good; it may be gone then. The lock is held. */
+void ucp_st_op_free_end(ucp_st_op_t *op);
 
 /** Non-zero for a peer that can be sent to. */
 static inline int ucp_st_peer_is_real(ucp_st_peer_h peer)

@@ -215,13 +215,14 @@ ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    msg->op_id  = op->id;
-    msg->tag    = op->tag;
-    msg->scope  = op->scope;
-    msg->length = op->length;
-    msg->dir    = op->dir;
-    msg->mode   = op->mode;
-    memset(msg->reserved, 0, sizeof(msg->reserved));
+    msg->op_id    = op->id;
+    msg->tag      = op->tag;
+    msg->scope    = op->scope;
+    msg->length   = op->length;
+    msg->dir      = op->dir;
+    msg->mode     = op->mode;
+    msg->shares   = (op->exchange != NULL);
+    msg->reserved = 0;
     ucp_st_lanes_order(op);
     memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));
     return UCS_OK;

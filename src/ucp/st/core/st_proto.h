@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 20
+#define UCP_ST_PROTO_VERSION 21
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
@@ -101,7 +101,8 @@ typedef struct ucp_st_msg_match {
     uint8_t          mode;   /**< @ref ucp_st_mode_t */
     uint8_t          lanes[UCP_ST_PROTO_MAX_LANES]; /**< That it may use, in
                                   order of preference */
-    uint8_t          reserved[2];
+    uint8_t          shares; /**< Non-zero: it is of an exchange */
+    uint8_t          reserved;
 } __attribute__((packed)) ucp_st_msg_match_t;
 
 /** Head of what one lane offers, in a BIND message; its bytes follow. */

@@ -274,6 +274,8 @@ void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     const ucp_st_component_t *component;
     unsigned i;
 
+    stats->start_cmds += ucp_st_queue_count(&queue->start_cmds, 0);
+    stats->wait_words += ucp_st_queue_count(&queue->wait_words, 0);
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         stats->lanes[i].starts += ucp_st_queue_count(&queue->started[i], 0);
         stats->lanes[i].waits  += ucp_st_queue_count(&queue->waited[i], 0);
@@ -358,10 +360,27 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
     return status;
 }
 
+/* What is of an exchange is started and waited for with it */
+static ucs_status_t ucp_st_enqueue_check_exchange(ucp_st_queue_h queue,
+                                                  const ucp_st_op_t *op)
+{
+    if (op->exchange == queue->exchange) {
+        return UCS_OK;
+    }
+    ucp_st_refuse(queue, "start or wait of operation %p, which is of an "
+                  "exchange, by itself", op);
+    return UCS_ERR_INVALID_PARAM;
+}
+
 /* The lock is held */
 static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
                                        const ucp_st_op_t *op)
 {
+    ucs_status_t status = ucp_st_enqueue_check_exchange(queue, op);
+
+    if (status != UCS_OK) {
+        return status;
+    }
     if (op->state == UCP_ST_OP_FAILED) {
         return op->status;
     }
@@ -392,6 +411,11 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
 static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
                                       const ucp_st_op_t *op)
 {
+    ucs_status_t status = ucp_st_enqueue_check_exchange(queue, op);
+
+    if (status != UCS_OK) {
+        return status;
+    }
     if (op->started == op->waited) {
         ucp_st_refuse(queue, "wait for operation %p, which is not started", op);
         return UCS_ERR_NO_MESSAGE;
@@ -425,7 +449,7 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
 {
     ucp_st_op_t *op;
     ucs_status_t status;
-    size_t i;
+    size_t i, num;
 
     /* All copies come before all starts, so that these are one batch of a
      * device */
@@ -450,8 +474,10 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
             *num_cmds += ucp_st_queue_add_user(op, UCP_ST_DIR_SEND,
                                                &queue->cmds[*num_cmds]);
         }
-        *num_cmds += op->lane->op.start(op, queue, op->started + 1,
-                                        &queue->cmds[*num_cmds]);
+        num                = op->lane->op.start(op, queue, op->started + 1,
+                                                &queue->cmds[*num_cmds]);
+        *num_cmds         += num;
+        queue->num_stores += num;
     }
     return UCS_OK;
 }
@@ -498,8 +524,9 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
             num_words += ops[i]->lane->op.wait_words(ops[i], &words[num_words]);
         }
     }
-    *num_cmds += ucp_st_queue_add_waits(queue, num_words,
-                                        &queue->cmds[*num_cmds]);
+    *num_cmds         += ucp_st_queue_add_waits(queue, num_words,
+                                                &queue->cmds[*num_cmds]);
+    queue->num_stores += num_words;
     for (i = 0; i < count; ++i) {
         if (ops[i]->lane != NULL) {
             *num_cmds += ops[i]->lane->op.land(ops[i], &queue->cmds[*num_cmds]);
@@ -596,6 +623,7 @@ static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
     ucs_status_t status;
     size_t marked, i;
 
+    queue->num_stores = 0;
     status = ucp_st_op_check_all(ops, count, is_start ? ucp_st_start_check :
                                                         ucp_st_wait_check,
                                  queue, &marked);
@@ -664,7 +692,9 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
         return status;
     }
     status = ucp_st_queue_submit(queue);
-    if (!ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_has_batch(queue, status)) {
+        ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
+    } else {
         ucp_st_worker_lock(queue->worker);
         for (i = 0; i < count; ++i) {
             ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
@@ -690,6 +720,9 @@ static ucs_status_t ucp_st_enqueue_waits(ucp_st_queue_h queue,
     status = ucp_st_queue_submit(queue);
     for (i = 0; (i < count) && ucp_st_queue_has_batch(queue, status); ++i) {
         ucp_st_wait_commit(queue, ops[i]);
+    }
+    if (ucp_st_queue_has_batch(queue, status)) {
+        ucp_st_queue_count(&queue->wait_words, queue->num_stores);
     }
     return status;
 }

@@ -64,6 +64,12 @@ struct ucp_st_queue {
     size_t            num_items;
     uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
+    uint64_t          start_cmds; /* of all starts; the same */
+    uint64_t          wait_words; /* of all waits */
+    size_t            num_stores; /* of the batch that is being made: the former
+                                     or the latter */
+    struct ucp_st_exchange *exchange; /* whose operations may be in that one;
+                                     else NULL */
 };
 
 /** Add to one of the queue's counts and return it. Only the thread that calls

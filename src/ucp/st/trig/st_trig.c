@@ -42,42 +42,16 @@ static ucs_status_t ucp_st_trig_memory_get(ucp_st_trig_part_t *part)
 {
     ucs_status_t status;
 
-    status = ucp_st_trig_piece_get(part->rail, &part->slot_piece);
+    status = ucp_st_trig_piece_get(part->rail, &part->pad);
     if (status != UCS_OK) {
         return status;
     }
-    part->slot       = part->slot_piece.address;
-    part->slot->word = 0;
-    part->slot->pad  = 0;
+    memset(part->pad.address, 0, UCP_ST_TRIG_PIECE);
     if (!ucp_st_trig_has_inbox(part->op)) {
         return UCS_OK;
     }
     part->inbox = ucs_gstream_memory_get(ucp_st_trig_inbox_length(part->op));
     return (part->inbox == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
-}
-
-/* A receive that puts no clear-to-sends starts nothing */
-static ucs_status_t ucp_st_trig_cntrs_create(ucp_st_trig_part_t *part)
-{
-    uct_iface_h iface = part->rail->iface;
-    ucs_status_t status;
-
-    status = uct_trig_cntr_create(iface, &part->data);
-    if ((status != UCS_OK) || !ucp_st_trig_has_put(part->op)) {
-        return status;
-    }
-    status = uct_trig_cntr_create(iface, &part->start);
-    if (status != UCS_OK) {
-        return status;
-    }
-    part->doorbell = uct_trig_cntr_doorbell(part->start);
-    if (part->doorbell == NULL) {
-        return UCS_OK;
-    }
-    /* See ucp_st_trig_halt(). A quarter: after a reset the base again, and all
-     * that streams add, fit into the counter. */
-    part->base = part->rail->attr.max_count / 4;
-    return uct_trig_cntr_add(part->start, part->base);
 }
 
 /* A NIC that asks for nothing maps what it reads when it is told to: whether a
@@ -99,7 +73,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     const ucp_st_op_t *op = part->op;
     uct_iface_h iface     = part->rail->iface;
     int is_send           = (op->dir == UCP_ST_DIR_SEND);
-    void *pad             = &part->slot->pad;
+    void *pad             = part->pad.address;
     ucp_st_trig_share_t share;
     void *address;
     size_t length;
@@ -108,7 +82,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     ucp_st_trig_share(part, &share);
     address = (share.length == 0) ? pad :
               UCS_PTR_BYTE_OFFSET(op->data, share.offset);
-    length  = (share.length == 0) ? sizeof(part->slot->pad) : share.length;
+    length  = (share.length == 0) ? sizeof(uint64_t) : share.length;
     if (ucp_st_trig_has_local(part)) {
         status = uct_trig_mem_reg(iface, address, length, NULL, &part->local);
         if (status != UCS_OK) {
@@ -120,7 +94,7 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     }
     if (is_send) {
         address = pad;
-        length  = sizeof(part->slot->pad);
+        length  = sizeof(uint64_t);
     } else if (ucp_st_trig_has_inbox(op)) {
         address = part->inbox;
         length  = ucp_st_trig_inbox_length(op);
@@ -128,7 +102,8 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     /* Also where the memory is registered already: this key is for the pair
      * alone, counts for it, and is closed when it fails */
     return uct_trig_mem_reg(iface, address, length,
-                            is_send ? part->start : part->data, &part->mem);
+                            is_send ? part->start->cntr : part->done->cntr,
+                            &part->mem);
 }
 
 /* What was made before an error is undone by ucp_st_trig_part_cleanup() */
@@ -143,7 +118,7 @@ static ucs_status_t ucp_st_trig_part_init(ucp_st_trig_part_t *part)
     }
     status = ucp_st_trig_memory_get(part);
     if (status == UCS_OK) {
-        status = ucp_st_trig_cntrs_create(part);
+        status = ucp_st_trig_shared_get(part);
     }
     return (status == UCS_OK) ? ucp_st_trig_mem_reg(part) : status;
 }
@@ -159,18 +134,13 @@ static void ucp_st_trig_mem_dereg(uct_trig_mem_h *mem_p)
 static void ucp_st_trig_part_cleanup(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_mem_dereg(&part->mem);
-    ucp_st_trig_entries_destroy(part);
+    ucp_st_trig_puts_destroy(part);
     ucp_st_trig_mem_dereg(&part->local);
-    if (part->start != NULL) {
-        (void)uct_trig_cntr_destroy(part->start);
-    }
-    if (part->data != NULL) {
-        (void)uct_trig_cntr_destroy(part->data);
-    }
+    ucp_st_trig_shared_put(part);
     if (part->inbox != NULL) {
         ucs_gstream_memory_put(part->inbox, ucp_st_trig_inbox_length(part->op));
     }
-    ucp_st_trig_piece_put(part->rail, &part->slot_piece);
+    ucp_st_trig_piece_put(part->rail, &part->pad);
     free(part->puts);
 }
 
@@ -221,6 +191,7 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
         .mode   = op->mode,
         .length = op->msg_length,
         .id     = (op->dir == UCP_ST_DIR_SEND) ? op->id : op->remote_id,
+        .shares = op->shares,
         .limits = ucp_st_trig_peer(op->peer)->limits
     };
     ucs_status_t status;
@@ -270,7 +241,10 @@ static ucs_status_t ucp_st_trig_bind(ucp_st_op_t *op, const void *blob,
                                           &part->remote);
         }
         if (status == UCS_OK) {
-            status = ucp_st_trig_entries_create(part);
+            status = ucp_st_trig_puts_create(part);
+        }
+        if (status == UCS_OK) {
+            status = ucp_st_trig_shared_bind(part);
         }
     }
     return status;
@@ -285,7 +259,7 @@ static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
-        word = __atomic_load_n(&trig->parts[i].slot->word, __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trig->parts[i].done->word, __ATOMIC_ACQUIRE);
         if (word >= UCP_ST_RELEASE) {
             return 0;
         }
@@ -298,12 +272,11 @@ static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
 static ucs_status_t ucp_st_trig_read_start(const ucp_st_op_t *op,
                                            uint64_t *count_p)
 {
-    const ucp_st_trig_part_t *part = ucp_st_trig_op(op)->parts;
-    ucs_status_t status            = (part->start == NULL) ?
-                                     UCS_ERR_NO_ELEM :
-                                     uct_trig_cntr_read(part->start, count_p);
+    const ucp_st_trig_start_t *start = ucp_st_trig_op(op)->parts->start;
+    ucs_status_t status              = (start == NULL) ? UCS_ERR_NO_ELEM :
+                                       uct_trig_cntr_read(start->cntr, count_p);
 
-    *count_p -= (status == UCS_OK) ? part->base : 0;
+    *count_p -= (status == UCS_OK) ? start->base : 0;
     return status;
 }
 
@@ -317,18 +290,20 @@ static uint64_t ucp_st_trig_begun(const ucp_st_op_t *op)
         (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
         return UCP_ST_USES_UNKNOWN;
     }
-    return count / ucp_st_trig_weight(op);
+    return count / ucp_st_trig_op(op)->parts->start->weight;
 }
 
 /* A send counts the clear-to-sends of its receive's starts. A receive learns
  * of nothing but the data, which the NIC sends when both sides have started.
- * Where more uses are enqueued it is not known which of the two has added. */
+ * Where more uses are enqueued, or sends share a counter, it is not known which
+ * of them has added. */
 static uint64_t ucp_st_trig_peer_uses(const ucp_st_op_t *op, uint64_t use)
 {
     uint64_t count = 0;
 
     if ((op->dir != UCP_ST_DIR_SEND) || (use < op->started) ||
         (ucp_st_trig_op(op)->plan.proto != UCP_ST_TRIG_STANDARD) ||
+        (ucp_st_trig_op(op)->parts->start->num_clears > 1) ||
         (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
         return UCP_ST_USES_UNKNOWN;
     }
@@ -351,8 +326,8 @@ static int ucp_st_trig_is_busy(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        if ((trig->parts[i].pending[UCP_ST_TRIG_ENTRY_PUT] > 0) ||
-            (trig->parts[i].pending[UCP_ST_TRIG_ENTRY_WORD] > 0)) {
+        if ((trig->parts[i].pending > 0) ||
+            (trig->parts[i].done->pending > 0)) {
             return 1;
         }
     }
@@ -386,7 +361,7 @@ static void ucp_st_trig_add_func(void *arg)
      * inbox come before the clear-to-send, behind which the peer's next put
      * writes to what they read */
     __sync_synchronize();
-    status = uct_trig_cntr_add(part->start, ucp_st_trig_weight(op));
+    status = uct_trig_cntr_add(part->start->cntr, part->start->weight);
     if (status != UCS_OK) {
         /* The use will never complete. A stream takes no lock: the service
          * thread fails the operation. */
@@ -415,16 +390,29 @@ static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
                                   ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
     if ((queue->calls != NULL) &&
-        !ucs_gstream_reaches(queue->stream, part->doorbell)) {
+        !ucs_gstream_reaches(queue->stream, part->start->doorbell)) {
         return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, part, 0, cmd);
     }
-    if (part->doorbell == NULL) {
+    if (part->start->doorbell == NULL) {
         return ucp_st_queue_add_func(queue, ucp_st_trig_add_func, part, 0, cmd);
     }
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-    cmd->u.word.address = part->doorbell;
-    cmd->u.word.value   = ucp_st_trig_weight(part->op);
+    cmd->u.word.address = part->start->doorbell;
+    cmd->u.word.value   = part->start->weight;
     return 1;
+}
+
+/* Of those that share a counter the first one adds for all */
+static int ucp_st_trig_adds(const ucp_st_trig_part_t *part)
+{
+    return (part->start != NULL) &&
+           (part->start->parts.next == &part->start_list);
+}
+
+/* Of those that share a word the first one waits for all */
+static int ucp_st_trig_waits(const ucp_st_trig_part_t *part)
+{
+    return part->done->parts.next == &part->done_list;
 }
 
 static size_t ucp_st_trig_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
@@ -435,8 +423,9 @@ static size_t ucp_st_trig_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
     unsigned i;
 
     for (i = 0; (i < trig->num_parts) && !(trig->asked & UCS_BIT(type)); ++i) {
-        if (trig->parts[i].doorbell != NULL) {
-            pages[count++].address = trig->parts[i].doorbell;
+        if (ucp_st_trig_adds(&trig->parts[i]) &&
+            (trig->parts[i].start->doorbell != NULL)) {
+            pages[count++].address = trig->parts[i].start->doorbell;
         }
     }
     trig->asked |= UCS_BIT(type);
@@ -455,8 +444,10 @@ static size_t ucp_st_trig_start(ucp_st_op_t *op, ucp_st_queue_h queue,
         return 0; /* the peer waits for nothing that is done here */
     }
     for (i = 0; i < trig->num_parts; ++i) {
-        num_cmds += ucp_st_trig_add_cmd(&trig->parts[i], queue,
-                                        &cmds[num_cmds]);
+        if (ucp_st_trig_adds(&trig->parts[i])) {
+            num_cmds += ucp_st_trig_add_cmd(&trig->parts[i], queue,
+                                            &cmds[num_cmds]);
+        }
     }
     return num_cmds;
 }
@@ -465,13 +456,16 @@ static size_t ucp_st_trig_wait_words(const ucp_st_op_t *op,
                                      ucs_gstream_word_t *words)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    size_t count           = 0;
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        words[i].address = &trig->parts[i].slot->word;
-        words[i].value   = op->started;
+        if (ucp_st_trig_waits(&trig->parts[i])) {
+            words[count].address = trig->parts[i].done->word;
+            words[count++].value = op->started;
+        }
     }
-    return trig->num_parts;
+    return count;
 }
 
 static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)

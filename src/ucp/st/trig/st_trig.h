@@ -22,6 +22,9 @@
  * wait waits for all words. A part's use may be several writes with the same
  * threshold; its word is due at n writes a use.
  *
+ * Operations of one exchange share counters and a word on each NIC: see
+ * st_trig_shared.h.
+ *
  * After an error the regions are closed, then the words are released: those of
  * a send when the NIC does not read its buffer any more (st_trig_end.c).
  * Inbox, word and counters stay until the stream has passed the last command
@@ -37,58 +40,37 @@
 #include "trig/st_trig_dev.h"
 #include "trig/st_trig_plan.h"
 #include "trig/st_trig_proto.h"
+#include "trig/st_trig_shared.h"
 
 #include <ucs/datastruct/list.h>
-
-/**
- * A cache line of registered memory: the word that streams wait on, counted up
- * by the NIC, and a place for the peer to write to.
- */
-typedef struct ucp_st_trig_slot {
-    volatile uint64_t word;
-    uint64_t          pad; /* source and target of clear-to-sends and of empty
-                              messages; its value is not used */
-    uint64_t          reserved[6];
-} ucp_st_trig_slot_t;
-
-_Static_assert(sizeof(ucp_st_trig_slot_t) == UCP_ST_TRIG_PIECE,
-               "one cache line");
-
-/** The two kinds of entries of a use. */
-typedef enum {
-    UCP_ST_TRIG_ENTRY_PUT,  /**< Send: the data; receive: the clear-to-send */
-    UCP_ST_TRIG_ENTRY_WORD, /**< The word that the stream waits on */
-    UCP_ST_TRIG_ENTRY_LAST
-} ucp_st_trig_entry_t;
 
 /** What an operation has on one NIC. Protected by the worker's lock, but for
  *  what streams use. */
 typedef struct ucp_st_trig_part {
     struct ucp_st_op    *op;
     /* Used by streams: */
-    ucp_st_trig_slot_t  *slot;
     void                *inbox;    /* of an eager-ahead receive, or NULL */
-    uct_trig_cntr_h     start;     /* T or R: streams add to it; or NULL */
-    volatile uint64_t   *doorbell; /* of `start`; NULL: it is added to by a
-                                      call */
+    ucp_st_trig_start_t *start;    /* T or R; NULL: starts do nothing */
+    ucp_st_trig_done_t  *done;     /* C or D, and the word */
     /* Used by the host alone: */
     uint32_t            num_puts;  /* writes of its share of a message */
-    uint64_t            base;      /* of the thresholds of `start` */
-    uint64_t            words;     /* additions to the word that were reaped */
-    /* The work of a use, posted for use after use: */
-    uint64_t            posted[UCP_ST_TRIG_ENTRY_LAST];
-    uint32_t            pending[UCP_ST_TRIG_ENTRY_LAST]; /* of these, neither
-                                                            done nor failed */
+    uint8_t             is_disposed; /* counted in `start`, */
+    uint8_t             is_released; /* and in `done` */
+    uint8_t             is_settled;
+    /* The puts of a use, posted for use after use: */
+    uint64_t            posted;
+    uint32_t            pending;   /* of these, neither done nor failed */
+    ucs_list_link_t     start_list; /* in those of `start` */
+    ucs_list_link_t     done_list;  /* in those of `done` */
     ucp_st_trig_rail_t  *rail;
     uct_ep_h            ep;        /* to the peer */
     uct_trig_rkey_t     remote;    /* where to put */
-    uct_trig_cntr_h     data;      /* C or D: counts the data */
     uct_trig_op_h       *puts;     /* one for each put of a use */
-    uct_trig_op_h       word_add;
     uct_trig_mem_h      mem;       /* what the peer writes; NULL once revoked */
     uct_trig_mem_h      local;     /* of a send: source of puts, where it must
                                       be given; or NULL */
-    ucp_st_trig_piece_t slot_piece;
+    ucp_st_trig_piece_t pad;       /* source and target of clear-to-sends and of
+                                      empty messages; its value is not used */
 } ucp_st_trig_part_t;
 
 /**
@@ -138,13 +120,6 @@ static inline int ucp_st_trig_has_inbox(const ucp_st_op_t *op)
            (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER);
 }
 
-/** What a start adds to T, or a receive to R. */
-static inline uint64_t ucp_st_trig_weight(const ucp_st_op_t *op)
-{
-    return ((op->dir == UCP_ST_DIR_SEND) &&
-            (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) ? 2 : 1;
-}
-
 /** Where in the inbox the data of a use is, bytes. */
 static inline size_t ucp_st_trig_inbox_offset(const ucp_st_op_t *op,
                                               uint64_t use)
@@ -187,12 +162,15 @@ int ucp_st_trig_reaches(const ucp_st_op_t *op);
  *  inbox: how many commands, 0 if the one before serves this copy, too. */
 size_t ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd);
 
-/** Describe the work of a use. What was made before an error is destroyed with
+/** Describe the puts of a use. What was made before an error is destroyed with
  *  the part. */
-ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part);
+ucs_status_t ucp_st_trig_puts_create(ucp_st_trig_part_t *part);
 
 /** Undo it; nothing is posted. */
-void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part);
+void ucp_st_trig_puts_destroy(ucp_st_trig_part_t *part);
+
+/** An addition to a word is over; uct_trig_done_func_t. */
+void ucp_st_trig_word_done(void *arg, ucs_status_t status);
 
 /** Post the uses of late operations as entries allow. */
 void ucp_st_trig_post_late(ucp_st_worker_h worker);
@@ -212,10 +190,6 @@ void ucp_st_trig_end_del(ucp_st_trig_op_t *trig);
 /** Decide about the operations that were in doubt, or drained, for long enough.
  *  Milliseconds until it is to be called again, or -1. */
 int ucp_st_trig_settle(ucp_st_worker_h worker);
-
-/** Store the release to the words, again where an addition of the NIC may have
- *  been between its load and its store. */
-void ucp_st_trig_store_release(struct ucp_st_op *op);
 
 /** The sooner of two times in milliseconds, of which -1 is never. */
 static inline int ucp_st_trig_sooner(int a, int b)

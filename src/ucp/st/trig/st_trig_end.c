@@ -76,39 +76,20 @@ static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; (i < trig->num_parts) && (op->dir == UCP_ST_DIR_SEND); ++i) {
-        if (trig->parts[i].pending[UCP_ST_TRIG_ENTRY_PUT] > 0) {
+        if (trig->parts[i].pending > 0) {
             return 1;
         }
     }
     return 0;
 }
 
-void ucp_st_trig_store_release(ucp_st_op_t *op)
-{
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    ucp_st_trig_slot_t *slot;
-    unsigned i;
-
-    for (i = 0; i < trig->num_parts; ++i) {
-        slot = trig->parts[i].slot;
-        __atomic_store_n(&slot->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
-        ucs_gstream_wake(&slot->word);
-    }
-}
-
 /* Fire the additions to the words, which are not waited for any more */
 static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
 {
-    ucp_st_trig_part_t *part;
-    uint64_t words;
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        part  = &trig->parts[i];
-        words = part->pending[UCP_ST_TRIG_ENTRY_WORD];
-        if (words > 0) {
-            (void)uct_trig_cntr_add(part->data, words * part->num_puts);
-        }
+        ucp_st_trig_shared_settle(&trig->parts[i]);
     }
 }
 
@@ -122,7 +103,6 @@ static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
 void ucp_st_trig_halt(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    ucp_st_trig_part_t *part;
     unsigned i;
 
     if ((trig == NULL) || trig->halted) {
@@ -131,9 +111,8 @@ void ucp_st_trig_halt(ucp_st_op_t *op)
     /* Pairs with the acquire load in ucp_st_trig_add_func() */
     __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);
     for (i = 0; i < trig->num_parts; ++i) {
-        part = &trig->parts[i];
-        if ((part->base > 0) && !trig->disposed) {
-            (void)uct_trig_cntr_reset(part->start);
+        if (trig->parts[i].start != NULL) {
+            ucp_st_trig_start_halt(trig->parts[i].start);
         }
     }
 }
@@ -141,11 +120,14 @@ void ucp_st_trig_halt(ucp_st_op_t *op)
 static void ucp_st_trig_drain_end(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    unsigned i;
 
     ucp_st_trig_end_del(trig);
     trig->is_canceling = 0;
     trig->released     = 1;
-    ucp_st_trig_store_release(op);
+    for (i = 0; i < trig->num_parts; ++i) {
+        ucp_st_trig_shared_release(&trig->parts[i]);
+    }
     if (trig->disposed) {
         ucp_st_trig_fire_words(trig);
     }
@@ -179,22 +161,14 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
 void ucp_st_trig_dispose(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    ucp_st_trig_part_t *part;
     unsigned i;
 
     if (trig == NULL) {
         return;
     }
-    /* What is armed fires now, and what is posted later fires at once. Entries
-     * cannot be cancelled one by one, but the region that the puts name is
-     * closed: they fail and write nothing. The counter may have been reset;
-     * thresholds of uses are at most 3 apart. */
+    /* What is armed fires now, and what is posted later fires at once */
     for (i = 0; (i < trig->num_parts) && !trig->disposed; ++i) {
-        part = &trig->parts[i];
-        if (part->start != NULL) {
-            (void)uct_trig_cntr_add(part->start,
-                                    part->base + (3 * (op->started + 1)));
-        }
+        ucp_st_trig_shared_dispose(&trig->parts[i]);
     }
     trig->disposed = 1;
     if (!trig->is_draining) { /* else at the end of that */
@@ -222,7 +196,7 @@ static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
     ucs_list_for_each(trig, ending, end_list) {
         for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
             if (trig->parts[i].rail == rail) {
-                triggers[count++] = trig->parts[i].start;
+                triggers[count++] = trig->parts[i].start->cntr;
             }
         }
     }

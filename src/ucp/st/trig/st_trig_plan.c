@@ -42,7 +42,8 @@ void ucp_st_trig_plan_make(const ucp_st_trig_facts_t *facts,
     plan->put_max    = limits->put_max;
     plan->share      = facts->length;
     plan->num_shares = 1;
-    if ((facts->mode != UCP_ST_MODE_READY) && (facts->length > 0) &&
+    if ((facts->mode != UCP_ST_MODE_READY) && !facts->shares &&
+        (facts->length > 0) &&
         (facts->length <= ucs_min(limits->eager_max, limits->put_max))) {
         /* As many uses as fit into what a few of the longest messages take. An
          * inbox is not split. */

@@ -37,6 +37,7 @@ typedef struct ucp_st_trig_facts {
     ucp_st_mode_t        mode;   /**< Of the send */
     size_t               length; /**< Of the message, bytes */
     uint64_t             id;     /**< Of the send, in its worker */
+    int                  shares; /**< One of the two is of an exchange */
     ucp_st_trig_limits_t limits; /**< From both addresses */
 } ucp_st_trig_facts_t;
 

@@ -30,20 +30,9 @@ int ucp_st_trig_is_loss(ucs_status_t status)
 }
 
 /* For the trace */
-static const char *ucp_st_trig_entry_name(const ucp_st_op_t *op,
-                                          ucp_st_trig_entry_t entry)
+static const char *ucp_st_trig_put_name(const ucp_st_op_t *op)
 {
-    if (entry == UCP_ST_TRIG_ENTRY_WORD) {
-        return "word";
-    }
     return (op->dir == UCP_ST_DIR_SEND) ? "write" : "clear-to-send";
-}
-
-/* Puts, or additions to the word, that are done or failed */
-static uint64_t ucp_st_trig_done(const ucp_st_trig_part_t *part,
-                                 ucp_st_trig_entry_t entry)
-{
-    return part->posted[entry] - part->pending[entry];
 }
 
 /* Uses that are posted whole */
@@ -53,7 +42,7 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].posted[UCP_ST_TRIG_ENTRY_WORD]);
+        uses = ucs_min(uses, trig->parts[i].done->posted);
     }
     return uses;
 }
@@ -78,20 +67,10 @@ static void ucp_st_trig_post_more(ucp_st_op_t *op)
     }
 }
 
-/* Count a finished entry; go on with what waited for it */
-static void ucp_st_trig_entry_done(ucp_st_trig_part_t *part,
-                                   ucp_st_trig_entry_t entry,
-                                   ucs_status_t status)
+/* Something of an operation has ended: go on with what waited for that. The
+ * operation may be gone afterwards. */
+static void ucp_st_trig_go_on(ucp_st_op_t *op)
 {
-    ucp_st_op_t *op = part->op;
-
-    --part->pending[entry];
-    --part->rail->used;
-    ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_entry_name(op, entry),
-                     ucp_st_trig_done(part, entry));
-    if (status != UCS_OK) {
-        ucp_st_op_fail(op, status);
-    }
     if (ucp_st_trig_op(op)->is_late) {
         ucp_st_trig_post_more(op); /* with this entry */
     }
@@ -121,49 +100,75 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         ++stats->writes_fired;
         /* Of a use's writes all are chunks but one */
         stats->chunks += (part != ucp_st_trig_op(op)->parts) ||
-                         ((ucp_st_trig_done(part, UCP_ST_TRIG_ENTRY_PUT) %
-                           part->num_puts) != 0);
+                         (((part->posted - part->pending) % part->num_puts) !=
+                          0);
     } else {
         ++stats->cts_fired;
     }
-    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_PUT, UCS_OK);
+    --part->pending;
+    --part->rail->used;
+    ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_put_name(op),
+                     part->posted - part->pending);
+    ucp_st_trig_go_on(op);
 }
 
 /* Uses that all parts have counted up */
 static uint64_t ucp_st_trig_uses_counted(const ucp_st_trig_op_t *trig)
 {
-    uint64_t uses = trig->parts[0].words;
+    uint64_t uses = trig->parts[0].done->words;
     unsigned i;
 
     for (i = 1; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].words);
+        uses = ucs_min(uses, trig->parts[i].done->words);
     }
     return uses;
 }
 
-static void ucp_st_trig_word_done(void *arg, ucs_status_t status)
+/* The word that a part waits on was counted up, or that has failed */
+static void ucp_st_trig_part_counted(ucp_st_trig_part_t *part,
+                                     ucs_status_t status)
 {
-    ucp_st_trig_part_t *part = arg;
-    ucp_st_op_t *op          = part->op;
-    ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
+    ucp_st_op_t *op        = part->op;
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
     if (status == UCS_OK) {
-        ++op->worker->stats.atomics_fired;
-        ucs_gstream_wake(&part->slot->word);
-        ++part->words;
         if (ucp_st_trig_uses_counted(trig) > op->completed) {
             op->worker->stats.eager += (trig->plan.proto == UCP_ST_TRIG_EAGER);
             ucp_st_op_complete_uses(op, 1);
         }
+    } else if (status != UCS_ERR_CANCELED) {
+        ucp_st_op_fail(op, status);
     }
-    if (trig->released) {
-        /* A NIC's addition that was under way may have read the word before the
-         * release was stored and written it after: each such addition ends up
-         * here, so the last one to finish is followed by this store. */
-        ucp_st_trig_store_release(op);
+    ucp_st_trig_go_on(op);
+}
+
+void ucp_st_trig_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_trig_done_t *done = arg;
+    ucp_st_trig_part_t *part = ucs_list_head(&done->parts, ucp_st_trig_part_t,
+                                             done_list);
+    uint32_t left            = done->num_parts;
+    ucp_st_trig_part_t *next;
+
+    --done->pending;
+    --done->rail->used;
+    ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "word",
+                     done->posted - done->pending);
+    if (status == UCS_OK) {
+        ++part->op->worker->stats.atomics_fired;
+        ucs_gstream_wake(done->word);
+        ++done->words;
     }
-    ucp_st_trig_entry_done(part, UCP_ST_TRIG_ENTRY_WORD,
-                           (status == UCS_ERR_CANCELED) ? UCS_OK : status);
+    /* A NIC's addition that was under way may have read the word before the
+     * release was stored and written it after: each such addition ends up here,
+     * so the last one to finish is followed by this store. */
+    ucp_st_trig_done_store(done);
+    /* Each may go, and with the last one `done` */
+    for (; left > 0; --left, part = next) {
+        next = (left > 1) ? ucs_list_next(&part->done_list, ucp_st_trig_part_t,
+                                          done_list) : NULL;
+        ucp_st_trig_part_counted(part, status);
+    }
 }
 
 /* Put number `chunk` of a use, counted from 0, to where the first use has it */
@@ -178,20 +183,20 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
     work->type     = UCP_ST_TRIG_WORK_PUT;
     work->ep       = part->ep;
     work->put      = (uct_trig_put_t){
-        .buffer      = &part->slot->pad,
-        .length      = sizeof(part->slot->pad),
+        .buffer      = part->pad.address,
+        .length      = sizeof(uint64_t),
         .remote_addr = part->remote.address,
         .rkey        = part->remote
     };
     work->deferred = (uct_trig_deferred_t){
-        .trigger = part->start,
+        .trigger = (part->start == NULL) ? NULL : part->start->cntr,
         .done    = ucp_st_trig_put_done,
         .arg     = part
     };
     if (op->dir == UCP_ST_DIR_RECV) {
         return;
     }
-    work->deferred.completion = part->data;
+    work->deferred.completion = part->done->cntr;
     put->local                = part->local;
     ucp_st_trig_share(part, &share);
     if (share.length == 0) {
@@ -205,24 +210,7 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
     put->remote_addr += offset;
 }
 
-static void ucp_st_trig_fill_word(ucp_st_trig_part_t *part,
-                                  ucp_st_trig_work_t *work)
-{
-    work->type     = UCP_ST_TRIG_WORK_ADD;
-    work->ep       = part->rail->self_ep;
-    work->add      = (uct_trig_atomic_t){
-        .value       = 1,
-        .remote_addr = (uintptr_t)&part->slot->word,
-        .rkey        = part->slot_piece.slab->rkey
-    };
-    work->deferred = (uct_trig_deferred_t){
-        .trigger = part->data,
-        .done    = ucp_st_trig_word_done,
-        .arg     = part
-    };
-}
-
-ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
+ucs_status_t ucp_st_trig_puts_create(ucp_st_trig_part_t *part)
 {
     ucp_st_trig_work_t work;
     ucs_status_t status;
@@ -236,12 +224,10 @@ ucs_status_t ucp_st_trig_entries_create(ucp_st_trig_part_t *part)
             return status;
         }
     }
-    ucp_st_trig_fill_word(part, &work);
-    return uct_trig_op_create_add64(work.ep, &work.add, &work.deferred,
-                                    &part->word_add);
+    return UCS_OK;
 }
 
-void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
+void ucp_st_trig_puts_destroy(ucp_st_trig_part_t *part)
 {
     size_t count = (part->puts == NULL) ? 0 : ucp_st_trig_puts_per_use(part);
     size_t i;
@@ -250,9 +236,6 @@ void ucp_st_trig_entries_destroy(ucp_st_trig_part_t *part)
         if (part->puts[i] != NULL) {
             (void)uct_trig_op_destroy(part->puts[i]);
         }
-    }
-    if (part->word_add != NULL) {
-        (void)uct_trig_op_destroy(part->word_add);
     }
 }
 
@@ -263,94 +246,109 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
 {
     const ucp_st_op_t *op          = part->op;
     const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
-    uint64_t value                 = part->base +
-                                     (use * ucp_st_trig_weight(op));
+    const ucp_st_trig_start_t *start = part->start;
+    uint64_t value                   = start->base +
+                                       (use * (start->weight +
+                                               start->num_clears));
 
-    if ((op->dir == UCP_ST_DIR_RECV) || (plan->proto == UCP_ST_TRIG_READY)) {
-        return value;
-    }
-    return value + ((plan->proto == UCP_ST_TRIG_STANDARD) ?
-                    use : ucp_st_trig_plan_clears(plan, use));
+    return ((op->dir == UCP_ST_DIR_SEND) &&
+            (plan->proto == UCP_ST_TRIG_EAGER)) ?
+           (value + ucp_st_trig_plan_clears(plan, use)) : value;
 }
 
 /* Post what is described already, or have it carried out if it is due: as
  * ucp_st_trig_work_post(), and UCS_ERR_BUSY while it is posted for a use
- * before */
-static ucs_status_t ucp_st_trig_own_post(ucp_st_trig_part_t *part,
-                                         ucp_st_trig_entry_t entry,
-                                         uct_trig_op_h own, uint64_t threshold,
-                                         size_t offset)
+ * before. `trigger` is NULL if it is not to be carried out: others of its kind
+ * are under way. */
+static ucs_status_t
+ucp_st_trig_own_post(ucp_st_trig_rail_t *rail, uct_trig_op_h own,
+                     uct_trig_cntr_h trigger, uint64_t threshold, size_t offset)
 {
-    uct_trig_cntr_h trigger = (entry == UCP_ST_TRIG_ENTRY_PUT) ? part->start :
-                                                                 part->data;
-    ucs_status_t status     = uct_trig_op_post(own, threshold, offset, 0);
+    ucs_status_t status = uct_trig_op_post(own, threshold, offset, 0);
 
-    if ((status == UCS_ERR_NO_RESOURCE) && (part->pending[entry] == 0) &&
+    if ((status == UCS_ERR_NO_RESOURCE) && (trigger != NULL) &&
         ucp_st_trig_is_due(trigger, threshold)) {
         status = uct_trig_op_post(own, threshold, offset, 1);
         if (status == UCS_OK) {
-            ucp_st_trig_dev_proxied(part->op->worker);
+            ucp_st_trig_dev_proxied(rail->worker);
         }
     }
-    part->rail->used += (status == UCS_OK);
+    rail->used += (status == UCS_OK);
     return status;
 }
 
-/* The same for one more, while it is posted, or was lost by the provider */
-static ucs_status_t
-ucp_st_trig_ahead_post(ucp_st_trig_part_t *part, ucp_st_trig_entry_t entry,
-                       size_t chunk, uint64_t threshold, size_t offset)
+/* Nothing of its own that ends brings this one here again */
+static void ucp_st_trig_post_failed(ucp_st_trig_rail_t *rail,
+                                    ucs_status_t status, uint32_t pending)
 {
+    if ((status == UCS_ERR_NO_RESOURCE) && (pending == 0)) {
+        ucp_st_trig_refused(rail->worker);
+    }
+}
+
+/* Post the next put: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free for it and
+ * it is not due, or another error; no effect then */
+static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
+{
+    const ucp_st_op_t *op = part->op;
+    size_t per_use        = ucp_st_trig_puts_per_use(part);
+    uint64_t use          = 1 + (part->posted / per_use);
+    size_t chunk          = part->posted % per_use;
+    uint64_t threshold    = ucp_st_trig_put_threshold(part, use);
+    size_t offset         = 0;
     ucp_st_trig_work_t work;
+    ucs_status_t status;
 
-    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
-        ucp_st_trig_fill_put(part, chunk, &work);
-        work.put.remote_addr += offset;
-    } else {
-        ucp_st_trig_fill_word(part, &work);
+    if ((op->dir == UCP_ST_DIR_SEND) &&
+        (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
+        offset = ucp_st_trig_inbox_offset(op, use);
     }
-    work.deferred.threshold = threshold;
-    return ucp_st_trig_work_post(part->rail, &work, part->pending[entry] > 0);
+    status = ucp_st_trig_own_post(part->rail, part->puts[chunk],
+                                  (part->pending == 0) ? part->start->cntr :
+                                                         NULL,
+                                  threshold, offset);
+    if (status == UCS_ERR_BUSY) {
+        /* Another one; or the provider has lost it */
+        ucp_st_trig_fill_put(part, chunk, &work);
+        work.put.remote_addr    += offset;
+        work.deferred.threshold  = threshold;
+        status = ucp_st_trig_work_post(part->rail, &work, part->pending > 0);
+    }
+    if (status != UCS_OK) {
+        ucp_st_trig_post_failed(part->rail, status, part->pending);
+        return status;
+    }
+    ++part->posted;
+    ++part->pending;
+    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, ucp_st_trig_put_name(op),
+                     part->posted);
+    return UCS_OK;
 }
 
-/* Post the next put or word: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free
- * for it and it is not due, or another error; no effect then */
-static ucs_status_t ucp_st_trig_entry_post(ucp_st_trig_part_t *part,
-                                           ucp_st_trig_entry_t entry)
+/* The same for the next addition to a word */
+static ucs_status_t ucp_st_trig_word_post(const ucp_st_op_t *op,
+                                          ucp_st_trig_done_t *done)
 {
-    ucp_st_op_t *op    = part->op;
-    uint64_t index     = part->posted[entry];
-    uct_trig_op_h own  = part->word_add;
-    uint64_t threshold = (index + 1) * part->num_puts;
-    size_t chunk       = 0;
-    size_t offset      = 0;
+    uint64_t threshold = (done->posted + 1) * done->num_puts;
+    ucp_st_trig_work_t work;
     ucs_status_t status;
-    uint64_t use;
 
-    if (entry == UCP_ST_TRIG_ENTRY_PUT) {
-        use       = 1 + (index / ucp_st_trig_puts_per_use(part));
-        chunk     = index % ucp_st_trig_puts_per_use(part);
-        own       = part->puts[chunk];
-        threshold = ucp_st_trig_put_threshold(part, use);
-        if ((op->dir == UCP_ST_DIR_SEND) &&
-            (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
-            offset = ucp_st_trig_inbox_offset(op, use);
-        }
-    }
-    status = ucp_st_trig_own_post(part, entry, own, threshold, offset);
+    status = ucp_st_trig_own_post(done->rail, done->word_add,
+                                  (done->pending == 0) ? done->cntr : NULL,
+                                  threshold, 0);
     if (status == UCS_ERR_BUSY) {
-        status = ucp_st_trig_ahead_post(part, entry, chunk, threshold, offset);
+        ucp_st_trig_done_fill(done, &work);
+        work.deferred.threshold = threshold;
+        status = ucp_st_trig_work_post(done->rail, &work, done->pending > 0);
     }
-    if (status == UCS_OK) {
-        ++part->posted[entry];
-        ++part->pending[entry];
-        ucp_st_trace_nic(op, UCP_ST_TRACE_POST,
-                         ucp_st_trig_entry_name(op, entry), index + 1);
-    } else if ((status == UCS_ERR_NO_RESOURCE) && (part->pending[entry] == 0)) {
-        /* Nothing of its own that ends brings it here again */
-        ucp_st_trig_refused(op->worker);
+    if (status != UCS_OK) {
+        ucp_st_trig_post_failed(done->rail, status, done->pending);
+        return status;
     }
-    return status;
+    ++done->posted;
+    ++done->pending;
+    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, "word", done->posted);
+    return UCS_OK;
 }
 
 /* Puts up to a use. An eager-ahead receive has one clear-to-send for each round
@@ -377,12 +375,12 @@ static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
     uint64_t puts         = ucp_st_trig_puts_wanted(part, uses);
     ucs_status_t status;
 
-    while (part->posted[UCP_ST_TRIG_ENTRY_PUT] < puts) {
-        status = ucp_st_trig_entry_post(part, UCP_ST_TRIG_ENTRY_PUT);
+    while (part->posted < puts) {
+        status = ucp_st_trig_put_post(part);
         if (ucp_st_trig_has_inbox(op) && ucp_st_trig_is_loss(status)) {
             /* A clear-to-send: what was sent ahead may be here all the same */
             ucp_st_leave_lost(op->peer, status);
-            ++part->posted[UCP_ST_TRIG_ENTRY_PUT];
+            ++part->posted;
         } else if (status != UCS_OK) {
             return status;
         }
@@ -411,30 +409,39 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
         part   = &trig->parts[i];
         status = UCS_OK;
         result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, uses));
-        while ((part->posted[UCP_ST_TRIG_ENTRY_WORD] < uses) &&
-               (status == UCS_OK)) {
-            status = ucp_st_trig_entry_post(part, UCP_ST_TRIG_ENTRY_WORD);
+        while ((part->done->posted < uses) && (status == UCS_OK)) {
+            status = ucp_st_trig_word_post(op, part->done);
         }
         result = ucp_st_trig_worse(result, status);
     }
     return result;
 }
 
+/* All that T gets is less than its base, if it has one; else it gets as much
+ * again where an operation is disposed of. C and D get one for each write. */
+static uint64_t ucp_st_trig_uses_max(const ucp_st_trig_part_t *part)
+{
+    const ucp_st_trig_start_t *start = part->start;
+    uint64_t max                     = part->rail->attr.max_count;
+    uint64_t uses                    = max / part->done->num_puts;
+
+    if (start == NULL) {
+        return uses;
+    }
+    return ucs_min(uses, ((start->base > 0) ? (start->base - 1) : (max / 2)) /
+                         ucp_st_trig_start_max(start));
+}
+
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
 {
-    ucp_st_trig_op_t *trig         = ucp_st_trig_op(op);
-    const ucp_st_trig_part_t *part = &trig->parts[0];
-    uint64_t max                   = part->rail->attr.max_count;
-    uint64_t max_starts            = (part->base > 0) ? (part->base - 1) :
-                                                        (max / 2);
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     ucs_status_t status;
+    unsigned i;
 
-    /* T gets 3 a use at most, and all of them together are less than its base,
-     * if it has one; else it gets as much again where an operation is disposed
-     * of. C and D get one for each write, and no other part has more of these
-     * than the first one. */
-    if (use > ucs_min(max_starts / 3, max / part->num_puts)) {
-        return UCS_ERR_EXCEEDS_LIMIT;
+    for (i = 0; i < trig->num_parts; ++i) {
+        if (use > ucp_st_trig_uses_max(&trig->parts[i])) {
+            return UCS_ERR_EXCEEDS_LIMIT;
+        }
     }
     status = ucp_st_trig_try_post(op, use);
     if (status != UCS_ERR_NO_RESOURCE) {

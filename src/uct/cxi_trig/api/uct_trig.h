@@ -329,16 +329,16 @@ ucs_status_t uct_trig_cntr_read(uct_trig_cntr_h cntr, uint64_t *value_p);
  * @param [in]  length  In bytes, >= 1.
  * @param [in]  cntr    Gets 1 added for every put or atomic from a peer (or
  *                      from this interface itself) that has landed in the
- *                      region; may be NULL. At most one region a counter. A
- *                      region with a counter cannot be read by peers: a get
- *                      fails.
+ *                      region; may be NULL. Several regions may have one
+ *                      counter. A region with a counter cannot be read by
+ *                      peers: a get fails.
  * @param [out] mem_p   Filled on success only.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address, length 0 or a
- *         counter that has a region; UCS_ERR_INVALID_ADDR if the memory is not
- *         mapped; UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED,
- *         also for memory of a GPU that the provider does not take;
- *         UCS_ERR_IO_ERROR if the provider failed.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM for a NULL address or length 0;
+ *         UCS_ERR_INVALID_ADDR if the memory is not mapped;
+ *         UCS_ERR_NO_RESOURCE; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED, also for
+ *         memory of a GPU that the provider does not take; UCS_ERR_IO_ERROR if
+ *         the provider failed.
  *
  * Ownership: the region is the caller's until @ref uct_trig_mem_dereg; the
  *            memory stays the caller's and must live as long.

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_exchange.c - exchanges: made of operations that are not matched yet, then
+ * started and waited for by one call each.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_exchange.h"
+#include "core/st_lane.h"
+#include "core/st_log.h"
+#include "core/st_queue.h"
+#include "core/st_worker.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UCP_ST_EXCHANGE_FLAGS_ALL UCP_ST_EXCHANGE_FLAG_COUPLED
+
+static void ucp_st_exchange_put(ucp_st_exchange_t *exchange)
+{
+    unsigned i;
+
+    if (--exchange->refs > 0) {
+        return;
+    }
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        free(exchange->parts[i]);
+    }
+    free(exchange);
+}
+
+void ucp_st_exchange_leave(ucp_st_op_t *op)
+{
+    ucp_st_exchange_t *exchange = op->exchange;
+
+    if (exchange != NULL) {
+        exchange->ops[op->exchange_index] = NULL;
+        op->exchange                      = NULL;
+        ucp_st_exchange_put(exchange);
+    }
+}
+
+static ucs_status_t ucp_st_exchange_check(ucp_st_queue_h queue,
+                                          const ucp_st_op_t *op)
+{
+    if ((op->state != UCP_ST_OP_INIT) || (op->exchange != NULL)) {
+        ucs_error("operation %p is %s, and cannot be made part of an exchange",
+                  op, (op->exchange != NULL) ? "of an exchange already" :
+                  "given to match already");
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
+                                    const ucp_st_op_h *ops, size_t count,
+                                    uint64_t flags,
+                                    ucp_st_exchange_h *exchange_p)
+{
+    ucp_st_exchange_t *exchange;
+    ucs_status_t status;
+    size_t marked, i;
+
+    status = ucp_st_check_call((worker != NULL) && (exchange_p != NULL) &&
+                               ((ops != NULL) || (count == 0)));
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (flags & ~(uint64_t)UCP_ST_EXCHANGE_FLAGS_ALL) {
+        ucs_error("unknown flags 0x%lx of an exchange", flags);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (count > ((SIZE_MAX - sizeof(*exchange)) / sizeof(*ops))) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    exchange = calloc(1, sizeof(*exchange) + (count * sizeof(*ops)));
+    if (exchange == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    exchange->worker     = worker;
+    exchange->count      = count;
+    exchange->is_coupled = !!(flags & UCP_ST_EXCHANGE_FLAG_COUPLED);
+    exchange->refs       = count + 1;
+    ucp_st_worker_lock(worker);
+    status = ucp_st_op_check_all(ops, count, ucp_st_exchange_check, NULL,
+                                 &marked);
+    if ((status == UCS_OK) && (count > 0) && (ops[0]->worker != worker)) {
+        ucs_error("the operations of an exchange belong to another worker");
+        status = UCS_ERR_INVALID_PARAM;
+    }
+    for (i = 0; i < marked; ++i) {
+        ops[i]->marked = 0;
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        exchange->ops[i]       = ops[i];
+        ops[i]->exchange       = exchange;
+        ops[i]->exchange_index = i;
+    }
+    ucp_st_worker_unlock(worker);
+    if (status != UCS_OK) {
+        free(exchange);
+        return status;
+    }
+    *exchange_p = exchange;
+    return UCS_OK;
+}
+
+/* Those that are not matched, which may be tried again */
+static ucs_status_t ucp_st_exchange_unmatched(ucp_st_exchange_h exchange,
+                                              ucp_st_op_h **ops_p,
+                                              size_t *count_p)
+{
+    ucp_st_op_t *op;
+
+    *count_p = 0;
+    *ops_p   = malloc(ucs_max(exchange->count, 1) * sizeof(**ops_p));
+    if (*ops_p == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_st_worker_lock(exchange->worker);
+    ucp_st_exchange_for_each(op, exchange) {
+        if (op->state != UCP_ST_OP_MATCHED) {
+            (*ops_p)[(*count_p)++] = op;
+        }
+    }
+    ucp_st_worker_unlock(exchange->worker);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_exchange_match(ucp_st_exchange_h exchange)
+{
+    ucs_status_t status = ucp_st_check_call(exchange != NULL);
+    ucp_st_op_h *ops;
+    size_t count;
+
+    if (status == UCS_OK) {
+        status = ucp_st_exchange_unmatched(exchange, &ops, &count);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_matchall(ops, count, NULL);
+        free(ops);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_exchange_imatch(ucp_st_exchange_h exchange)
+{
+    ucs_status_t status = ucp_st_check_call(exchange != NULL);
+    ucp_st_op_h *ops;
+    size_t count;
+
+    if (status == UCS_OK) {
+        status = ucp_st_exchange_unmatched(exchange, &ops, &count);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_imatchall(ops, count);
+        free(ops);
+    }
+    return status;
+}
+
+/* The more of two answers: an error, else that one is in progress, else that
+ * one is complete and was not waited for */
+static ucs_status_t ucp_st_exchange_worse(ucs_status_t a, ucs_status_t b)
+{
+    if ((a == UCS_OK) || ((b != UCS_OK) && (a == UCS_ERR_NO_MESSAGE)) ||
+        ((b < UCS_OK) && (b != UCS_ERR_NO_MESSAGE) && (a == UCS_INPROGRESS))) {
+        return b;
+    }
+    return a;
+}
+
+static ucs_status_t
+ucp_st_exchange_ask(ucp_st_exchange_h exchange,
+                    ucs_status_t (*ask)(ucp_st_op_h op))
+{
+    ucs_status_t result = ucp_st_check_call(exchange != NULL);
+    size_t i;
+
+    if (result != UCS_OK) {
+        return result;
+    }
+    for (i = 0; i < exchange->count; ++i) {
+        result = ucp_st_exchange_worse(result, ask(exchange->ops[i]));
+    }
+    return result;
+}
+
+ucs_status_t ucp_st_exchange_match_test(ucp_st_exchange_h exchange)
+{
+    return ucp_st_exchange_ask(exchange, ucp_st_match_test);
+}
+
+ucs_status_t ucp_st_exchange_test(ucp_st_exchange_h exchange)
+{
+    return ucp_st_exchange_ask(exchange, ucp_st_op_test);
+}
+
+static ucs_status_t
+ucp_st_exchange_enqueue(ucp_st_queue_h queue, ucp_st_exchange_h exchange,
+                        ucs_status_t (*enqueue)(ucp_st_queue_h queue,
+                                                const ucp_st_op_h *ops,
+                                                size_t count))
+{
+    ucs_status_t status = ucp_st_check_call((queue != NULL) &&
+                                            (exchange != NULL));
+
+    if (status == UCS_OK) {
+        queue->exchange = exchange;
+        status          = enqueue(queue, exchange->ops, exchange->count);
+        queue->exchange = NULL;
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_enqueue_exchange_start(ucp_st_queue_h queue,
+                                           ucp_st_exchange_h exchange)
+{
+    return ucp_st_exchange_enqueue(queue, exchange, ucp_st_enqueue_startall);
+}
+
+ucs_status_t ucp_st_enqueue_exchange_wait(ucp_st_queue_h queue,
+                                          ucp_st_exchange_h exchange)
+{
+    return ucp_st_exchange_enqueue(queue, exchange, ucp_st_enqueue_waitall);
+}
+
+ucs_status_t ucp_st_exchange_free(ucp_st_exchange_h exchange)
+{
+    ucs_status_t status = ucp_st_check_call(exchange != NULL);
+    ucp_st_worker_h worker;
+    ucp_st_op_t *op;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    worker = exchange->worker;
+    ucp_st_worker_lock(worker);
+    ucp_st_exchange_for_each(op, exchange) {
+        if (ucp_st_op_free_begin(op) != UCS_OK) {
+            status = UCS_ERR_BUSY;
+        }
+    }
+    if (status == UCS_OK) {
+        ucp_st_exchange_for_each(op, exchange) {
+            ucp_st_op_free_end(op);
+        }
+        ucp_st_exchange_put(exchange);
+    }
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_exchange.h - operations that are started together, waited for together,
+ * and fail together. What a lane shares between them is in its part.
+ */
+#ifndef UCP_ST_EXCHANGE_H_
+#define UCP_ST_EXCHANGE_H_
+
+#include <ucp_st.h>
+
+#include "core/st_op.h"
+
+/** Protected by the worker's lock, except for what is read-only. It is there as
+ *  long as one of its operations, or the user's handle. */
+typedef struct ucp_st_exchange {
+    ucp_st_worker_h worker;     /* read-only */
+    size_t          count;      /* read-only */
+    uint8_t         is_coupled; /* read-only: see ucp_st_exchange.h */
+    uint8_t         has_failed;
+    size_t          refs;
+    void            *parts[UCP_ST_LANE_LAST]; /* malloc()ed by lanes, or NULL */
+    ucp_st_op_h     ops[];      /* NULL: it has gone */
+} ucp_st_exchange_t;
+
+/** For each operation that is there. */
+#define ucp_st_exchange_for_each(_op, _exchange) \
+    for (size_t _op##_i = 0; _op##_i < (_exchange)->count; ++_op##_i) \
+        if (((_op) = (_exchange)->ops[_op##_i]) != NULL)
+
+/** An operation goes, whether it is of an exchange or not. The lock is held. */
+void ucp_st_exchange_leave(ucp_st_op_t *op);
+
+#endif
