@@ -77,8 +77,8 @@ ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
  * @param [in] exchange The exchange.
  *
  * @return As @ref ucp_st_matchall. After UCS_ERR_NO_RESOURCE the exchange may
- *         be given to match again; after any other error of an operation all
- *         have failed.
+ *         be given to match again; after any other error of an operation it can
+ *         only be freed, though others may be matched.
  *
  * Threads: as the UCP worker; progresses it.
  */

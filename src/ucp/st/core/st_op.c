@@ -192,13 +192,16 @@ static void ucp_st_op_fail_alone(ucp_st_op_t *op, ucs_status_t status)
 }
 
 /* An exchange fails as a whole, once: all are halted before the first wait of
- * it is released */
+ * it is released. What fails to match fails alone: the others end their
+ * matching as they would, so that each pair's own error is seen at both ends,
+ * and none can be started. */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
 {
     ucp_st_exchange_t *exchange = op->exchange;
     ucp_st_op_t *other;
 
-    if ((exchange == NULL) || exchange->has_failed) {
+    if ((exchange == NULL) || exchange->has_failed ||
+        (op->state != UCP_ST_OP_MATCHED)) {
         ucp_st_op_fail_alone(op, status);
         return;
     }

@@ -361,12 +361,9 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
 }
 
 /* What is of an exchange is started and waited for with it */
-static ucs_status_t ucp_st_enqueue_check_exchange(ucp_st_queue_h queue,
-                                                  const ucp_st_op_t *op)
+static ucs_status_t ucp_st_enqueue_refuse_part(ucp_st_queue_h queue,
+                                               const ucp_st_op_t *op)
 {
-    if (op->exchange == queue->exchange) {
-        return UCS_OK;
-    }
     ucp_st_refuse(queue, "start or wait of operation %p, which is of an "
                   "exchange, by itself", op);
     return UCS_ERR_INVALID_PARAM;
@@ -376,10 +373,8 @@ static ucs_status_t ucp_st_enqueue_check_exchange(ucp_st_queue_h queue,
 static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
                                        const ucp_st_op_t *op)
 {
-    ucs_status_t status = ucp_st_enqueue_check_exchange(queue, op);
-
-    if (status != UCS_OK) {
-        return status;
+    if (op->exchange != queue->exchange) {
+        return ucp_st_enqueue_refuse_part(queue, op);
     }
     if (op->state == UCP_ST_OP_FAILED) {
         return op->status;
@@ -411,10 +406,8 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
 static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
                                       const ucp_st_op_t *op)
 {
-    ucs_status_t status = ucp_st_enqueue_check_exchange(queue, op);
-
-    if (status != UCS_OK) {
-        return status;
+    if (op->exchange != queue->exchange) {
+        return ucp_st_enqueue_refuse_part(queue, op);
     }
     if (op->started == op->waited) {
         ucp_st_refuse(queue, "wait for operation %p, which is not started", op);
@@ -442,6 +435,13 @@ static size_t ucp_st_queue_add_user(const ucp_st_op_t *op, ucp_st_dir_t dir,
     return 1;
 }
 
+/* Whether the user's function of a send comes before all starts: one store may
+ * start all sends of an exchange */
+static int ucp_st_start_is_first(ucp_st_queue_h queue, const ucp_st_op_t *op)
+{
+    return ucp_st_stage_is_used(op) || (queue->exchange != NULL);
+}
+
 /* Make the commands that start operations; the lock is held */
 static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
                                       const ucp_st_op_h *ops, size_t count,
@@ -454,7 +454,7 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
     /* All copies come before all starts, so that these are one batch of a
      * device */
     for (i = 0; i < count; ++i) {
-        if ((ops[i]->lane != NULL) && ucp_st_stage_is_used(ops[i])) {
+        if ((ops[i]->lane != NULL) && ucp_st_start_is_first(queue, ops[i])) {
             *num_cmds += ucp_st_queue_add_user(ops[i], UCP_ST_DIR_SEND,
                                                &queue->cmds[*num_cmds]);
             *num_cmds += ucp_st_stage_copy(ops[i], queue, UCP_ST_DIR_SEND,
@@ -470,7 +470,7 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
         if (status != UCS_OK) {
             return status;
         }
-        if (!ucp_st_stage_is_used(op)) {
+        if (!ucp_st_start_is_first(queue, op)) {
             *num_cmds += ucp_st_queue_add_user(op, UCP_ST_DIR_SEND,
                                                &queue->cmds[*num_cmds]);
         }
@@ -544,7 +544,8 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
 }
 
 /* Make the commands that start operations, or wait for them. While events are
- * recorded each operation has a span of its own. */
+ * recorded each operation has a span of its own; of an exchange the first one's
+ * has all, as they share commands. */
 static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
                                         const ucp_st_op_h *ops, size_t count,
                                         int is_start, size_t *num_cmds)
@@ -560,7 +561,11 @@ static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         *num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
                                       &queue->cmds[*num_cmds]);
-        status     = make(queue, &ops[i], 1, num_cmds);
+        if (queue->exchange == NULL) {
+            status = make(queue, &ops[i], 1, num_cmds);
+        } else if (i == 0) {
+            status = make(queue, ops, count, num_cmds);
+        }
         *num_cmds += ucp_st_trace_cmd(is_start ? UCP_ST_TRACE_START :
                                                  UCP_ST_TRACE_WAIT,
                                       ops[i], &queue->cmds[*num_cmds]);
