@@ -130,10 +130,8 @@ ST_CASE(self_rndv)
     host_pair_cleanup(&pair);
 }
 
-/* A pair whose NIC has entries for one operation a side, or what the
- * environment of the NIC says. No data goes ahead of its receive: receives of
- * such need no entry on an emulated card. Zero, and nothing made, if this is
- * not to be tested here. */
+/* A pair that prefers lane trig. Zero, and nothing made, if this is not to be
+ * tested here. */
 static int mixed_pair_init(st_pair_t *pair)
 {
     char *lanes, *eager;
@@ -144,12 +142,7 @@ static int mixed_pair_init(st_pair_t *pair)
     }
     lanes = st_env_set("UCX_ST_LANES", "trig,host");
     eager = st_env_set("UCX_ST_EAGER_MAX", "0");
-    if (getenv("FI_CXIEMU_DWQ_ENTRIES") == NULL) {
-        setenv("UCX_CXI_TRIG_DEFERRED_ENTRIES",
-               "3", 1);
-    }
     st_pair_init(pair);
-    unsetenv("UCX_CXI_TRIG_DEFERRED_ENTRIES");
     st_env_restore("UCX_ST_EAGER_MAX", eager);
     st_env_restore("UCX_ST_LANES", lanes);
     return 1;
@@ -184,15 +177,20 @@ static void check_fallbacks(const st_side_t *side, unsigned on_host)
                     PAIRS - on_host);
 }
 
-/* S10: a pair that finds no entries takes the next lane, and is counted */
+/* S10: a pair that finds no counters takes the next lane, and is counted */
 ST_CASE(fallback)
 {
+    const char *nic = getenv("ST_NIC");
     uint64_t value[2][PAIRS];
     ucp_st_op_h op[PAIRS][2];
     unsigned on_host = 0;
     st_pair_t pair;
     int i, k;
 
+    if ((nic != NULL) && (!strcmp(nic, "sockets") || !strcmp(nic, "cxi"))) {
+        st_cunit_skip("only the emulated card can have few counters");
+        return;
+    }
     if (!mixed_pair_init(&pair)) {
         return;
     }
@@ -202,7 +200,7 @@ ST_CASE(fallback)
         st_match_ok(op[i][ST_A], op[i][ST_B]);
         on_host += (lane_of(op[i]) == UCP_ST_LANE_HOST);
     }
-    CU_ASSERT(on_host > 0);
+    CU_ASSERT((on_host > 0) && (on_host < PAIRS));
     check_fallbacks(&pair.side[ST_A], on_host);
     check_fallbacks(&pair.side[ST_B], on_host);
     for (k = 0; k < 3; ++k) {
@@ -385,4 +383,8 @@ ST_CASE(sleeps)
     host_pair_cleanup(&pair);
 }
 
-ST_SUITE("st_host")
+int main(int argc, char **argv)
+{
+    setenv("FI_CXIEMU_CNTRS", "24", 1); /* not for all of PAIRS */
+    return st_cunit_main("st_host", argc, argv);
+}

@@ -6,8 +6,8 @@
 
 #define ONLY_CXI "sockets has no such limit"
 
-/** Of both parties: they share them on the strict NIC, and if they are threads.
- *  The strict NIC has a few more entries, for what fires at once. */
+/** Of both parties, which share them. The strict NIC has a few more entries,
+ *  for what fires at once. */
 #define LIMIT_ENTRIES 504
 #define LIMIT_SPARE   8
 #define LIMIT_SLOTS   504
@@ -56,7 +56,7 @@ FAB_CASE(counters, .sockets = ONLY_CXI)
     unsigned count           = 0;
     int ret;
 
-    if ((me->threads || fab_is_strict()) && (me->index == 1)) {
+    if (me->index == 1) {
         return;
     }
 

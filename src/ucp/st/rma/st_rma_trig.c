@@ -489,7 +489,8 @@ static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
     } else {
         ucp_st_rma_trig_fill_signal(op, &work);
     }
-    status = ucp_st_trig_work_post(trig->rail, &work, is_ahead);
+    status = ucp_st_trig_work_post(trig->rail, &work,
+                                   is_ahead ? NULL : &op->refusals);
     if (status == UCS_OK) {
         ++op->pending;
         ++op->posted;

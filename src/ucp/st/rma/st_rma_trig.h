@@ -31,6 +31,7 @@ typedef struct ucp_st_rma_trig_op {
     size_t                 posted;    /* parts: these, then the signal, or the
                                          quiet's addition */
     unsigned               pending;   /* parts that the NIC has */
+    unsigned               refusals;  /* of the next part, so far */
     int                    is_failed; /* a part has */
     int                    is_ended;  /* for the queue */
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */

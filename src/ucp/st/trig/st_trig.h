@@ -60,6 +60,7 @@ typedef struct ucp_st_trig_part {
     /* The puts of a use, posted for use after use: */
     uint64_t            posted;
     uint32_t            pending;   /* of these, neither done nor failed */
+    unsigned            refusals;  /* of the next one, so far */
     ucs_list_link_t     start_list; /* in those of `start` */
     ucs_list_link_t     done_list;  /* in those of `done` */
     ucp_st_trig_rail_t  *rail;

@@ -258,8 +258,7 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
 
 /* Post what is described already, or have it carried out if it is due: as
  * ucp_st_trig_work_post(), and UCS_ERR_BUSY while it is posted for a use
- * before. `trigger` is NULL if it is not to be carried out: others of its kind
- * are under way. */
+ * before. `trigger` is NULL if it is not to be carried out now. */
 static ucs_status_t
 ucp_st_trig_own_post(ucp_st_trig_rail_t *rail, uct_trig_op_h own,
                      uct_trig_cntr_h trigger, uint64_t threshold, size_t offset)
@@ -277,13 +276,24 @@ ucp_st_trig_own_post(ucp_st_trig_rail_t *rail, uct_trig_op_h own,
     return status;
 }
 
-/* Nothing of its own that ends brings this one here again */
-static void ucp_st_trig_post_failed(ucp_st_trig_rail_t *rail,
-                                    ucs_status_t status, uint32_t pending)
+/* Where `pending` is 0, nothing of its own that ends brings this one here
+ * again */
+static void ucp_st_trig_post_ended(ucp_st_trig_rail_t *rail,
+                                   ucs_status_t status, uint32_t pending,
+                                   unsigned *refusals)
 {
-    if ((status == UCS_ERR_NO_RESOURCE) && (pending == 0)) {
+    if (status == UCS_OK) {
+        *refusals = 0;
+    } else if ((status == UCS_ERR_NO_RESOURCE) && (pending == 0)) {
+        *refusals += (*refusals <= UCP_ST_TRIG_MAX_REFUSALS);
         ucp_st_trig_refused(rail->worker);
     }
+}
+
+/* One that is to be posted may be carried out instead */
+static int ucp_st_trig_may_run(uint32_t pending, unsigned refusals)
+{
+    return (pending == 0) && (refusals >= UCP_ST_TRIG_MAX_REFUSALS);
 }
 
 /* Post the next put: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free for it and
@@ -304,18 +314,21 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
         offset = ucp_st_trig_inbox_offset(op, use);
     }
     status = ucp_st_trig_own_post(part->rail, part->puts[chunk],
-                                  (part->pending == 0) ? part->start->cntr :
-                                                         NULL,
+                                  ucp_st_trig_may_run(part->pending,
+                                                      part->refusals) ?
+                                  part->start->cntr : NULL,
                                   threshold, offset);
     if (status == UCS_ERR_BUSY) {
         /* Another one; or the provider has lost it */
         ucp_st_trig_fill_put(part, chunk, &work);
         work.put.remote_addr    += offset;
         work.deferred.threshold  = threshold;
-        status = ucp_st_trig_work_post(part->rail, &work, part->pending > 0);
+        status = ucp_st_trig_work_post(part->rail, &work,
+                                       (part->pending > 0) ? NULL :
+                                                             &part->refusals);
     }
+    ucp_st_trig_post_ended(part->rail, status, part->pending, &part->refusals);
     if (status != UCS_OK) {
-        ucp_st_trig_post_failed(part->rail, status, part->pending);
         return status;
     }
     ++part->posted;
@@ -334,15 +347,19 @@ static ucs_status_t ucp_st_trig_word_post(const ucp_st_op_t *op,
     ucs_status_t status;
 
     status = ucp_st_trig_own_post(done->rail, done->word_add,
-                                  (done->pending == 0) ? done->cntr : NULL,
+                                  ucp_st_trig_may_run(done->pending,
+                                                      done->refusals) ?
+                                  done->cntr : NULL,
                                   threshold, 0);
     if (status == UCS_ERR_BUSY) {
         ucp_st_trig_done_fill(done, &work);
         work.deferred.threshold = threshold;
-        status = ucp_st_trig_work_post(done->rail, &work, done->pending > 0);
+        status = ucp_st_trig_work_post(done->rail, &work,
+                                       (done->pending > 0) ? NULL :
+                                                             &done->refusals);
     }
+    ucp_st_trig_post_ended(done->rail, status, done->pending, &done->refusals);
     if (status != UCS_OK) {
-        ucp_st_trig_post_failed(done->rail, status, done->pending);
         return status;
     }
     ++done->posted;

@@ -260,14 +260,16 @@ static ucs_status_t ucp_st_trig_work_try(const ucp_st_trig_work_t *work)
 }
 
 ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
-                                   ucp_st_trig_work_t *work, int is_ahead)
+                                   ucp_st_trig_work_t *work,
+                                   unsigned *refusals)
 {
     ucs_status_t status = UCS_ERR_NO_RESOURCE;
 
-    if (!is_ahead || (rail->used < rail->max_ahead)) {
+    if ((refusals != NULL) || (rail->used < rail->max_ahead)) {
         status = ucp_st_trig_work_try(work);
     }
-    if ((status == UCS_ERR_NO_RESOURCE) && !is_ahead &&
+    if ((status == UCS_ERR_NO_RESOURCE) && (refusals != NULL) &&
+        ucp_st_trig_is_refused(refusals) &&
         ucp_st_trig_is_due(work->deferred.trigger, work->deferred.threshold)) {
         work->deferred.is_due = 1;
         status                = ucp_st_trig_work_try(work);
@@ -276,5 +278,8 @@ ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
         }
     }
     rail->used += (status == UCS_OK);
+    if ((status == UCS_OK) && (refusals != NULL)) {
+        *refusals = 0;
+    }
     return status;
 }

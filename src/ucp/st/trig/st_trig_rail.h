@@ -21,6 +21,9 @@
  *  would have one use of each under way, and soon find none. */
 #define UCP_ST_TRIG_ENTRIES_MIN 16
 
+/** How often work is refused before it goes without an entry. */
+#define UCP_ST_TRIG_MAX_REFUSALS 2
+
 /** Bytes of a piece, and its alignment. */
 #define UCP_ST_TRIG_PIECE 64
 
@@ -110,6 +113,14 @@ typedef struct ucp_st_trig_work {
     uct_trig_deferred_t   deferred; /* its done() counts `used` down */
 } ucp_st_trig_work_t;
 
+/** Non-zero if work that was refused again and again, `refusals` times, is to
+ *  be carried out without an entry: a provider may refuse for a moment, for
+ *  want of something else. Counts. */
+static inline int ucp_st_trig_is_refused(unsigned *refusals)
+{
+    return ++*refusals > UCP_ST_TRIG_MAX_REFUSALS;
+}
+
 /** Non-zero if a counter was read as so much. Where no entry is free the host
  *  carries out what is due: so no work waits for entries that other work
  *  holds. */
@@ -118,12 +129,13 @@ int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold);
 /**
  * Post work; if no entry is free for it, have the NIC carry it out now if it is
  * due, and count it as proxied. UCS_ERR_NO_RESOURCE if neither can be, or the
- * provider has no room. `is_ahead`: other work of the same owner, which is not
- * over, comes before; so it is not due, or will be tried again soon. The lock
- * is held.
+ * provider has no room. `refusals`: how often that was so for this work; NULL
+ * if other work of the same owner, which is not over, comes before: then it is
+ * not due, or will be tried again soon. The lock is held.
  */
 ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
-                                   ucp_st_trig_work_t *work, int is_ahead);
+                                   ucp_st_trig_work_t *work,
+                                   unsigned *refusals);
 
 /** Get a piece. What it holds is undefined. */
 ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,

@@ -67,6 +67,7 @@ typedef struct ucp_st_trig_done {
     uint64_t            num_puts;  /* counted for a use */
     uint64_t            posted;    /* additions to the word */
     uint32_t            pending;   /* of these, neither done nor failed */
+    unsigned            refusals;  /* of the next one, so far */
     uint64_t            words;     /* that were reaped */
     uct_trig_op_h       word_add;
     ucs_list_link_t     parts;
