@@ -76,14 +76,16 @@ uint64_t bench_report_add(bench_report_t *report,
         if (report->num_messages > 0) {
             fprintf(more, ",\"mb_per_s\":%.3f", bench_rate(report, row));
         }
+        if (results[variant].more != NULL) {
+            fputs(results[variant].more, more);
+        }
         fclose(more);
         row->more = report->more[row - report->rows];
     }
     return errors;
 }
 
-/* This rank's counts; free() them. */
-static char *bench_counts(void)
+char *bench_counts(void)
 {
     char *text  = NULL;
     size_t size = 0;

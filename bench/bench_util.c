@@ -14,7 +14,7 @@
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
-    "st-hpe", "metadata", "channel"
+    "st-hpe", "metadata", "channel", "st-single"
 };
 
 int bench_rank(void)
@@ -223,7 +223,9 @@ static void bench_help(const char *help, unsigned known)
     printf(" (all%s)\n"
            "  --json FILE      write the report to a file\n"
            "  --help           print this and stop\n",
-           (known & BENCH_VARIANT_HPE) ? " but st-hpe" : "");
+           (known & BENCH_VARIANT_SINGLE) ? " but st-hpe and st-single" :
+           (known & BENCH_VARIANT_HPE)    ? " but st-hpe" :
+                                            "");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
@@ -261,7 +263,8 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
         }
     }
     if (variants == NULL) {
-        options->variants = options->known & ~BENCH_VARIANT_HPE;
+        options->variants = options->known &
+                            ~(BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE);
         return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);

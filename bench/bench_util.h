@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  10
+#define BENCH_NUM_VARIANTS  11
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -25,6 +25,7 @@
 #define BENCH_VARIANT_HPE   (1u << 7) /* Only if it is asked for */
 #define BENCH_VARIANT_METADATA (1u << 8)
 #define BENCH_VARIANT_CHANNEL  (1u << 9)
+#define BENCH_VARIANT_SINGLE   (1u << 10) /* The same */
 
 /* What benchmarks compare; the first that a benchmark knows is its baseline. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
@@ -68,6 +69,8 @@ typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
     double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
     uint64_t errors;                     /* Wrong results of this rank */
+    const char *more;                    /* More JSON members of its row, each
+                                            behind a comma; or NULL */
 } bench_result_t;
 
 
@@ -148,6 +151,10 @@ void bench_error(const char *format, ...)
 
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
+
+/* What this rank's queues have counted, as MPIX_Queue_print_stats() writes it;
+ * free() it. */
+char *bench_counts(void);
 
 /* Sum over the ranks of 'comm', on each of them. Collective. */
 uint64_t bench_sum(uint64_t value, MPI_Comm comm);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * faces_st.c - the halo in stream order, by standard and by ready sends.
+ * faces_st.c - the halo in stream order, by standard and by ready sends, which
+ * are exchanges; and by standard sends that are started one by one.
  *
  * The host enqueues all iterations and waits once, at the end. Each start is
  * followed by its wait on the same queue before the next start of the request,
@@ -9,7 +10,8 @@
  *
  * Ready sends. A ready send may be started only after its receive has been, so
  * receives are started one iteration ahead, into two sets of requests and
- * buffers. With R(r,i), S(r,i), W(r,i) the start of rank r's receives, of its
+ * buffers: those of a set are an exchange, and its sends another one. With
+ * R(r,i), S(r,i), W(r,i) the start of rank r's receives, of its
  * sends, and the wait for both, in iteration i, the stream of r runs
  *
  *     R(r,0)  [host: synchronise, barrier]
@@ -61,22 +63,24 @@ static void faces_st_init_set(faces_exchange_t *ex, int set,
     }
 }
 
-/* All requests in one call: messages to oneself need both halves there. */
-static void faces_st_match(faces_exchange_t *ex)
+/* All in one call: messages to oneself need both halves there. */
+static void faces_st_match(int count, MPI_Request *requests)
 {
-    MPI_Request all[2 * FACES_MAX_SETS * FACES_NUM_DIRS];
-    int count = 0;
-    unsigned set;
-    int dir;
-
-    for (set = 0; set < ex->ops->num_sets; ++set) {
-        for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-            all[count++] = ex->recv[set][dir];
-            all[count++] = ex->send[set][dir];
-        }
-    }
-    bench_check(MPIX_Matchall(count, all, MPI_STATUSES_IGNORE),
+    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
                 "MPIX_Matchall");
+}
+
+/* An exchange; all ranks start all of it at once. */
+static void faces_st_exchange_init(int count, MPI_Request *requests,
+                                   MPI_Request *exchange)
+{
+    MPI_Info info;
+
+    bench_check(MPI_Info_create(&info), "MPI_Info_create");
+    bench_check(MPI_Info_set(info, "mpix_coupled", "true"), "MPI_Info_set");
+    bench_check(MPIX_Exchange_init(count, requests, info, exchange),
+                "MPIX_Exchange_init");
+    bench_check(MPI_Info_free(&info), "MPI_Info_free");
 }
 
 static void faces_st_init_common(faces_exchange_t *ex,
@@ -88,18 +92,64 @@ static void faces_st_init_common(faces_exchange_t *ex,
                                 &ex->queue), "MPIX_Queue_init");
     for (set = 0; set < ex->ops->num_sets; ++set) {
         faces_st_init_set(ex, set, send_init);
+        ex->all[set]   = MPI_REQUEST_NULL;
+        ex->sends[set] = MPI_REQUEST_NULL;
     }
-    faces_st_match(ex);
+}
+
+/* Both halves' requests one behind the other: returns how many. */
+static int faces_st_collect(const faces_exchange_t *ex, MPI_Request *requests)
+{
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        requests[dir]                  = ex->recv[0][dir];
+        requests[FACES_NUM_DIRS + dir] = ex->send[0][dir];
+    }
+    return 2 * FACES_NUM_DIRS;
 }
 
 static void faces_st_init(faces_exchange_t *ex)
 {
+    MPI_Request requests[2 * FACES_NUM_DIRS];
+    int count;
+
     faces_st_init_common(ex, MPI_Send_init);
+    count = faces_st_collect(ex, requests);
+    faces_st_exchange_init(count, requests, &ex->all[0]);
+    faces_st_match(1, ex->all);
+}
+
+static void faces_st_single_init(faces_exchange_t *ex)
+{
+    MPI_Request requests[2 * FACES_NUM_DIRS];
+    int count;
+
+    faces_st_init_common(ex, MPI_Send_init);
+    count = faces_st_collect(ex, requests);
+    faces_st_match(count, requests);
 }
 
 static void faces_st_ready_init(faces_exchange_t *ex)
 {
+    MPI_Request exchanges[2 * FACES_MAX_SETS];
+    unsigned set;
+
     faces_st_init_common(ex, MPI_Rsend_init);
+    for (set = 0; set < FACES_MAX_SETS; ++set) {
+        faces_st_exchange_init(FACES_NUM_DIRS, ex->recv[set], &ex->all[set]);
+        faces_st_exchange_init(FACES_NUM_DIRS, ex->send[set], &ex->sends[set]);
+        exchanges[2 * set]     = ex->all[set];
+        exchanges[2 * set + 1] = ex->sends[set];
+    }
+    faces_st_match(2 * FACES_MAX_SETS, exchanges);
+}
+
+static void faces_st_exchange_free(MPI_Request *exchange)
+{
+    if (*exchange != MPI_REQUEST_NULL) {
+        bench_check(MPI_Request_free(exchange), "MPI_Request_free");
+    }
 }
 
 static void faces_st_cleanup(faces_exchange_t *ex)
@@ -107,6 +157,10 @@ static void faces_st_cleanup(faces_exchange_t *ex)
     unsigned set;
     int dir;
 
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        faces_st_exchange_free(&ex->all[set]);
+        faces_st_exchange_free(&ex->sends[set]);
+    }
     for (set = 0; set < ex->ops->num_sets; ++set) {
         for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
             bench_check(MPI_Request_free(&ex->recv[set][dir]),
@@ -118,28 +172,40 @@ static void faces_st_cleanup(faces_exchange_t *ex)
     bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
 }
 
-static void faces_st_start(faces_exchange_t *ex, MPI_Request *requests)
+static void faces_st_start(faces_exchange_t *ex, int count,
+                           MPI_Request *requests)
 {
-    bench_check(MPIX_Enqueue_startall(ex->queue, FACES_NUM_DIRS, requests),
+    bench_check(MPIX_Enqueue_startall(ex->queue, count, requests),
                 "MPIX_Enqueue_startall");
 }
 
-static void faces_st_wait(faces_exchange_t *ex, int set)
+static void faces_st_wait(faces_exchange_t *ex, int count,
+                          MPI_Request *requests)
 {
-    bench_check(MPIX_Enqueue_waitall(ex->queue, FACES_NUM_DIRS, ex->recv[set]),
-                "MPIX_Enqueue_waitall");
-    bench_check(MPIX_Enqueue_waitall(ex->queue, FACES_NUM_DIRS, ex->send[set]),
+    bench_check(MPIX_Enqueue_waitall(ex->queue, count, requests),
                 "MPIX_Enqueue_waitall");
 }
 
-/* The part of an iteration from the sends' start on. */
-static void faces_st_finish(faces_exchange_t *ex, int set)
+/* The part of an iteration from the sends' start on: what is started and waited
+ * for is in the first array, what is only waited for in the second one. */
+static void faces_st_finish(faces_exchange_t *ex, int count,
+                            MPI_Request *requests, MPI_Request *others)
 {
-    faces_st_start(ex, ex->send[set]);
+    faces_st_start(ex, count, requests);
     ex->messages += FACES_NUM_DIRS;
     faces_interior(ex);
-    faces_st_wait(ex, set);
+    if (others != NULL) {
+        faces_st_wait(ex, count, others);
+    }
+    faces_st_wait(ex, count, requests);
     faces_unpack(ex);
+}
+
+static void faces_st_end(faces_exchange_t *ex)
+{
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
+                "MPIX_Host_stream_synchronize");
 }
 
 static void faces_st_prepare(faces_exchange_t *ex)
@@ -147,26 +213,35 @@ static void faces_st_prepare(faces_exchange_t *ex)
     (void)ex;
 }
 
-/* Receives are started before the pack kernel, so that the clear-to-send is on
- * its way early. */
 static void faces_st_run(faces_exchange_t *ex, int count)
 {
     int i;
 
     for (i = 0; i < count; ++i) {
-        faces_st_start(ex, ex->recv[0]);
         faces_pack(ex);
-        faces_st_finish(ex, 0);
+        faces_st_finish(ex, 1, ex->all, NULL);
     }
-    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
-                "MPIX_Host_stream_synchronize");
+    faces_st_end(ex);
+}
+
+/* Receives are started before the pack kernel, so that the clear-to-send is on
+ * its way early. */
+static void faces_st_single_run(faces_exchange_t *ex, int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        faces_st_start(ex, FACES_NUM_DIRS, ex->recv[0]);
+        faces_pack(ex);
+        faces_st_finish(ex, FACES_NUM_DIRS, ex->send[0], ex->recv[0]);
+    }
+    faces_st_end(ex);
 }
 
 /* The barrier is what the proof above calls the base case. */
 static void faces_st_ready_prepare(faces_exchange_t *ex)
 {
-    faces_st_start(ex, ex->recv[0]);
+    faces_st_start(ex, 1, &ex->all[0]);
     bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
@@ -174,18 +249,17 @@ static void faces_st_ready_prepare(faces_exchange_t *ex)
 
 static void faces_st_ready_run(faces_exchange_t *ex, int count)
 {
-    int i;
+    int i, set;
 
     for (i = 0; i < count; ++i) {
+        set = i % FACES_MAX_SETS;
         faces_pack(ex);
         if (i + 1 < count) {
-            faces_st_start(ex, ex->recv[(i + 1) % FACES_MAX_SETS]);
+            faces_st_start(ex, 1, &ex->all[(i + 1) % FACES_MAX_SETS]);
         }
-        faces_st_finish(ex, i % FACES_MAX_SETS);
+        faces_st_finish(ex, 1, &ex->sends[set], &ex->all[set]);
     }
-    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
-                "MPIX_Host_stream_synchronize");
+    faces_st_end(ex);
 }
 
 const faces_ops_t faces_st_ops = {
@@ -195,6 +269,16 @@ const faces_ops_t faces_st_ops = {
     .init     = faces_st_init,
     .prepare  = faces_st_prepare,
     .run      = faces_st_run,
+    .cleanup  = faces_st_cleanup
+};
+
+const faces_ops_t faces_st_single_ops = {
+    .name     = "st-single",
+    .num_sets = 1,
+    .is_mpi   = 0,
+    .init     = faces_st_single_init,
+    .prepare  = faces_st_prepare,
+    .run      = faces_st_single_run,
     .cleanup  = faces_st_cleanup
 };
 
