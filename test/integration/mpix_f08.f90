@@ -61,6 +61,7 @@ program mpix_f08
     call information()
     call matched()
     call on_host()
+    call exchanges()
     call collectives()
     call neighbours()
     call used_once()
@@ -281,6 +282,41 @@ contains
         call MPI_Wait(requests(1), status, ierror)
         call check(ierror == MPI_SUCCESS .and. &
                    status%MPI_SOURCE == MPI_ANY_SOURCE, "nothing to wait for")
+        call MPI_Request_free(requests(1))
+        call MPI_Request_free(requests(2))
+    end subroutine
+
+    ! Two requests as one, started by the stream and by the host
+    subroutine exchanges()
+        integer, target, asynchronous :: in(COUNT), out(COUNT)
+        type(MPI_Request) :: requests(2), exchange
+        type(MPI_Info) :: info
+        integer :: ierror
+
+        call MPI_Recv_init(in, COUNT, MPI_INTEGER, left, 10, MPI_COMM_WORLD, &
+                           requests(1))
+        call MPI_Send_init(out, COUNT, MPI_INTEGER, right, 10, &
+                           MPI_COMM_WORLD, requests(2))
+        call MPI_Info_create(info)
+        call MPI_Info_set(info, "mpix_coupled", "true")
+        call MPIX_Exchange_init(2, requests, info, exchange, ierror)
+        call check(ierror == MPI_SUCCESS, "MPIX_Exchange_init")
+        call MPI_Info_free(info)
+        call MPIX_Match(exchange, MPI_STATUS_IGNORE)
+        call MPIX_Enqueue_start(queue, requests(1), ierror)
+        call check_code(ierror, MPI_ERR_REQUEST, "a member's start")
+
+        in = -1
+        out = 10 * rank
+        call MPIX_Enqueue_start(queue, exchange)
+        call MPIX_Enqueue_wait(queue, exchange)
+        call MPIX_Queue_wait(queue)
+        call check(all(in == 10 * left), "data of an exchange")
+        out = 10 * rank + 1
+        call MPI_Start(exchange)
+        call MPI_Wait(exchange, MPI_STATUS_IGNORE)
+        call check(all(in == 10 * left + 1), "data that the host waits for")
+        call MPI_Request_free(exchange)
         call MPI_Request_free(requests(1))
         call MPI_Request_free(requests(2))
     end subroutine

@@ -447,6 +447,19 @@ module mpix_queue_f08
             integer, optional, intent(out) :: ierror
         end subroutine
 
+        ! Exchanges
+
+        subroutine MPIX_Exchange_init(count, requests, info, exchange, &
+                                      ierror) &
+            bind(C, name="mpix_f08_exchange_init")
+            import
+            integer, value :: count
+            type(MPI_Request), intent(in) :: requests(*)
+            type(MPI_Info), intent(in) :: info
+            type(MPI_Request), intent(out) :: exchange
+            integer, optional, intent(out) :: ierror
+        end subroutine
+
         ! Halos
 
         subroutine MPIX_Halo_init(comm, count, sides, queue, halo, ierror) &

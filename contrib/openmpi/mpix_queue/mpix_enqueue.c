@@ -10,6 +10,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"
 
@@ -86,6 +87,12 @@ static int mpix_enqueue_collect(const char *func, mpix_queue_set_t *set,
         if (req->kind == MPIX_REQ_COLL) {
             return MPIX_COLL_FOUND;
         }
+        if (req->kind == MPIX_REQ_EXCHANGE) {
+            return MPIX_JOINT_FOUND;
+        }
+        if (req->joint != NULL) {
+            return mpix_joint_refuse(&where);
+        }
         if (req->state != MPIX_REQ_MATCHED) {
             return mpix_request_fail(&where, MPI_ERR_REQUEST,
                                      "is not matched "
@@ -141,8 +148,7 @@ static int mpix_enqueue_ops(const char *func, struct mpix_queue *queue,
     return rc;
 }
 
-/* The cause of a refusal, in the words of this interface. */
-static const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
+const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
 {
     switch (status) {
     case UCS_ERR_BUSY:
@@ -218,6 +224,9 @@ static int mpix_enqueue(const mpix_enqueue_call_t *call,
         call->func, call->queue, count, requests,
         call->enqueue == ucp_st_enqueue_waitall
     };
+    const mpix_joint_call_t joint_call = {
+        call->func, call->queue, count, requests, coll_call.is_wait
+    };
     mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
@@ -237,6 +246,8 @@ static int mpix_enqueue(const mpix_enqueue_call_t *call,
     rc = mpix_enqueue_ops(call->func, call->queue, count, requests, &set);
     if (rc == MPIX_COLL_FOUND) {
         return mpix_coll_enqueue(&coll_call);
+    } else if (rc == MPIX_JOINT_FOUND) {
+        return mpix_joint_enqueue(&joint_call);
     }
     if (rc != MPI_SUCCESS) {
         return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_f08.c - the module's calls on queues, requests and halos.
+ * mpix_f08.c - the module's calls on queues, requests, exchanges and halos.
  */
 #include "mpix_f08.h"
 
@@ -383,6 +383,28 @@ void mpix_f08_enqueue_start_batch(const MPIX_Queue *queue, MPI_Fint *ierror)
 void mpix_f08_enqueue_wait_batch(const MPIX_Queue *queue, MPI_Fint *ierror)
 {
     mpix_f08_return(ierror, MPIX_Enqueue_wait_batch(*queue));
+}
+
+/* Exchanges */
+
+void mpix_f08_exchange_init(int count, const MPI_Fint *handles,
+                            const MPI_Fint *info, MPI_Fint *exchange,
+                            MPI_Fint *ierror)
+{
+    MPI_Request handle = MPI_REQUEST_NULL;
+    mpix_f08_requests_t requests;
+    int rc;
+
+    rc = mpix_f08_requests_init(&requests, count, handles);
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Exchange_init(count, requests.array, PMPI_Info_f2c(*info),
+                                &handle);
+        mpix_f08_requests_cleanup(&requests);
+    }
+    if (rc == MPI_SUCCESS) {
+        *exchange = PMPI_Request_c2f(handle);
+    }
+    mpix_f08_return(ierror, rc);
 }
 
 /* Halos */

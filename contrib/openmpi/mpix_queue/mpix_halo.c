@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_halo.c - the exchange with all neighbours, of matched requests.
+ * mpix_halo.c - the exchange with all neighbours: persistent requests, made one
+ * exchange. In a grid it is coupled: all ranks start all of it at once.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -11,6 +12,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_handle.h"
+#include "mpix_joint.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"
 
@@ -24,6 +26,8 @@
 /* Behind a handle. Of the thread that calls. */
 typedef struct mpix_halo_object {
     MPIX_Queue  queue;
+    MPI_Request exchange;   /* Of all requests; MPI_REQUEST_NULL: none yet, or
+                               freed */
     int         is_ending;  /* MPIX_Halo_free was called */
     int         count;      /* Of requests */
     MPI_Request requests[]; /* Receives, then sends; MPI_REQUEST_NULL: freed */
@@ -44,6 +48,7 @@ typedef struct mpix_halo_args {
     const MPIX_Halo_side *sides;
     mpix_halo_link_t     *links; /* As many */
     MPIX_Queue           queue;
+    int                  is_coupled;
 } mpix_halo_args_t;
 
 /* A cartesian grid, and where this rank is. */
@@ -75,12 +80,16 @@ static int mpix_halo_check(const mpix_halo_args_t *args, const MPIX_Halo *halo)
     return MPI_SUCCESS;
 }
 
-/* Frees the requests. MPI has raised the error, if there is one. */
+/* Frees the requests, the exchange first. MPI has raised the error, if there is
+ * one. */
 static int mpix_halo_free_requests(mpix_halo_object_t *object)
 {
     int rc = MPI_SUCCESS;
     int i;
 
+    if (object->exchange != MPI_REQUEST_NULL) {
+        rc = MPI_Request_free(&object->exchange);
+    }
     for (i = 0; (i < object->count) && (rc == MPI_SUCCESS); ++i) {
         if (object->requests[i] != MPI_REQUEST_NULL) {
             rc = MPI_Request_free(&object->requests[i]);
@@ -160,7 +169,13 @@ static int mpix_halo_match(const mpix_halo_args_t *args,
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    return MPIX_Matchall(object->count, object->requests, MPI_STATUSES_IGNORE);
+
+    rc = mpix_joint_create(args->func, args->comm, object->count,
+                           object->requests, args->is_coupled,
+                           &object->exchange);
+    return (rc == MPI_SUCCESS) ?
+                   MPIX_Match(&object->exchange, MPI_STATUS_IGNORE) :
+                   mpix_raise(args->comm, rc);
 }
 
 static mpix_halo_object_t *mpix_halo_alloc(const mpix_halo_args_t *args)
@@ -178,8 +193,9 @@ static mpix_halo_object_t *mpix_halo_alloc(const mpix_halo_args_t *args)
         return NULL;
     }
 
-    object->queue = args->queue;
-    object->count = count;
+    object->queue    = args->queue;
+    object->exchange = MPI_REQUEST_NULL;
+    object->count    = count;
     for (i = 0; i < count; ++i) {
         object->requests[i] = MPI_REQUEST_NULL;
     }
@@ -192,7 +208,7 @@ static int mpix_halo_create(const mpix_halo_args_t *args, MPIX_Halo *halo_p)
 {
     mpix_halo_object_t *object = mpix_halo_alloc(args);
     MPIX_Halo halo             = NULL;
-    int rc, i;
+    int rc;
 
     if (object != NULL) {
         halo = mpix_handle_create(&mpix_halos, object);
@@ -205,11 +221,7 @@ static int mpix_halo_create(const mpix_halo_args_t *args, MPIX_Halo *halo_p)
 
     rc = mpix_halo_match(args, object);
     if (rc != MPI_SUCCESS) {
-        for (i = 0; i < object->count; ++i) {
-            if (object->requests[i] != MPI_REQUEST_NULL) {
-                MPI_Request_free(&object->requests[i]);
-            }
-        }
+        mpix_halo_free_requests(object);
         mpix_handle_destroy(halo);
         free(object);
         return rc;
@@ -337,7 +349,9 @@ static int mpix_halo_end(mpix_halo_args_t *args, int rc, MPIX_Halo *halo)
 int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
                    MPIX_Queue queue, MPIX_Halo *halo)
 {
-    mpix_halo_args_t args = {"MPIX_Halo_init", comm, count, sides, NULL, queue};
+    mpix_halo_args_t args = {
+        "MPIX_Halo_init", comm, count, sides, NULL, queue, 1
+    };
     mpix_halo_grid_t grid;
     int rc;
 
@@ -381,7 +395,7 @@ int MPIX_Halo_init_list(MPI_Comm comm, int count, const int ranks[],
                         MPIX_Halo *halo)
 {
     mpix_halo_args_t args = {
-        "MPIX_Halo_init_list", comm, count, sides, NULL, queue
+        "MPIX_Halo_init_list", comm, count, sides, NULL, queue, 0
     };
     int rc;
 
@@ -421,10 +435,10 @@ static int mpix_halo_enqueue(const char *func, MPIX_Halo halo, int is_wait)
     rc = object->is_ending ?
                  mpix_fail(func, MPI_ERR_ARG,
                            "MPIX_Halo_free was called before") :
-                 mpix_enqueue_requests(func, object->queue, object->count,
-                                       object->requests, is_wait);
+                 mpix_enqueue_requests(func, object->queue, 1,
+                                       &object->exchange, is_wait);
     if (rc != MPI_SUCCESS) {
-        comm = mpix_request_comm(object->count, object->requests);
+        comm = mpix_request_comm(1, &object->exchange);
         mpix_raise(comm, rc);
     }
     return rc;

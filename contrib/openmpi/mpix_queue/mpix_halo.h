@@ -17,8 +17,9 @@
  *     MPIX_Queue_wait(queue);
  *     MPIX_Halo_free(&halo);
  *
- * A halo is made of matched persistent requests, one for each message: what
- * mpix_queue.h says of those holds for its messages.
+ * A halo is made of matched persistent requests, one for each message, that are
+ * one exchange (mpix_queue_exchange.h): what is said there, and of requests in
+ * mpix_queue.h, holds for its messages.
  */
 #ifndef MPIX_HALO_H_
 #define MPIX_HALO_H_
@@ -54,6 +55,10 @@ typedef struct MPIX_Halo_side {
  * Make the exchange with the neighbours in a cartesian grid, and match it with
  * theirs. Collective: blocks until the neighbours have called it, too.
  *
+ * The exchange is coupled: like a collective among neighbours, a rank's
+ * messages go once all its neighbours have started the halo. So no start may
+ * depend on the end of the same use at another rank.
+ *
  * A message that is sent in one direction is received from the opposite one,
  * also if several sides lead to the same rank, or to the own one, as in
  * periodic dimensions of size 2 and 1. A side without a neighbour, at the
@@ -79,7 +84,7 @@ typedef struct MPIX_Halo_side {
  *         or more than 9 dimensions; MPI_ERR_COUNT for another number of sides;
  *         MPI_ERR_ARG for NULL or what is no queue; MPI_ERR_COMM for
  *         MPI_COMM_NULL; otherwise as MPI_Send_init, MPI_Recv_init and
- *         @ref MPIX_Matchall. Nothing is left behind on error. The neighbours
+ *         @ref MPIX_Match. Nothing is left behind on error. The neighbours
  *         learn of errors of matching only.
  *
  * Ownership: the caller's until @ref MPIX_Halo_free. Buffers and queue must
@@ -93,7 +98,9 @@ int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
 /**
  * Make the exchange with neighbours that are listed, and match it with theirs.
  * Blocks until the neighbours have called it, or have begun to match requests
- * of their own with the same tags.
+ * of their own with the same tags; these are not matched before all neighbours
+ * have begun. The exchange is not coupled: each message goes once its receive
+ * is started.
  *
  * @param [in]  comm     The communicator; may be freed before the halo.
  * @param [in]  count    Number of sides.
@@ -126,7 +133,7 @@ int MPIX_Halo_init_list(MPI_Comm comm, int count, const int ranks[],
  *
  * @param [in] halo The halo, whose last start was waited for.
  *
- * @return As @ref MPIX_Enqueue_startall; MPI_ERR_ARG if it is no halo. Nothing
+ * @return As @ref MPIX_Enqueue_start_req; MPI_ERR_ARG if it is no halo. Nothing
  *         is enqueued on error.
  *
  * Threads: MPI's rule for the calling thread; one at a time on its queue.
@@ -140,7 +147,7 @@ int MPIX_Halo_start(MPIX_Halo halo);
  *
  * @param [in] halo The halo, which was started.
  *
- * @return As @ref MPIX_Enqueue_waitall; MPI_ERR_ARG if it is no halo. Nothing
+ * @return As @ref MPIX_Enqueue_wait_req; MPI_ERR_ARG if it is no halo. Nothing
  *         is enqueued on error.
  *
  * Threads: MPI's rule for the calling thread; one at a time on its queue.

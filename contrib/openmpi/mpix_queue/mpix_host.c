@@ -11,6 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_fork.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_match.h"
 #include "mpix_next.h"
 
@@ -54,6 +55,9 @@ static int mpix_host_is_active(const mpix_req_t *req)
     if (req->kind == MPIX_REQ_COLL) {
         return (req->state == MPIX_REQ_MATCHED) &&
                (req->coll->started > req->told);
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        return (req->state == MPIX_REQ_MATCHED) &&
+               (req->joint->started > req->told);
     }
     return (req->state == MPIX_REQ_MATCHED) &&
            (ucp_st_op_query(req->op, &attr) == UCS_OK) &&
@@ -79,11 +83,27 @@ static int mpix_host_set_alloc(mpix_host_set_t *set)
     return 1;
 }
 
+/* Refuses what is of an exchange. The lock is held. */
+static int mpix_host_set_check(const mpix_host_set_t *set)
+{
+    mpix_where_t where = {set->func, set->count};
+
+    for (; where.index < set->count; ++where.index) {
+        if (set->is_given[where.index]) {
+            where.req = mpix_request_find(set->requests[where.index]);
+            if (mpix_joint_is_member(where.req)) {
+                return mpix_joint_refuse(&where);
+            }
+        }
+    }
+    return MPI_SUCCESS;
+}
+
 int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
                        MPI_Request *requests)
 {
     mpix_req_t *req;
-    int i;
+    int i, rc;
 
     set->func       = func;
     set->count      = count;
@@ -111,8 +131,12 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
         set->num_given  += set->is_given[i];
         set->num_active += (set->active[i] != NULL);
     }
+    rc = mpix_host_set_check(set);
     mpix_unlock();
-    return MPI_SUCCESS;
+    if ((rc != MPI_SUCCESS) && (set->active != (void*)set->few)) {
+        free(set->active);
+    }
+    return rc;
 }
 
 void mpix_host_set_cleanup(mpix_host_set_t *set)
@@ -135,6 +159,21 @@ void mpix_host_progress(void)
     ucp_st_worker_progress(mpix_global.st_worker);
 }
 
+/* A wait of an exchange would pass: the same. */
+static ucs_status_t mpix_host_test_joint(mpix_joint_t *joint)
+{
+    ucs_status_t status  = ucp_st_exchange_test(joint->st);
+    ucp_st_queue_h queue = (status == UCS_ERR_NO_MESSAGE) ?
+                                   mpix_joint_queue(joint) :
+                                   NULL;
+
+    if (queue != NULL) {
+        status = mpix_joint_wait(queue, joint);
+        return (status == UCS_OK) ? UCS_INPROGRESS : status;
+    }
+    return status;
+}
+
 /* The status of the last use; UCS_INPROGRESS while it is not over. The lock of
  * the queue is held. */
 static ucs_status_t mpix_host_test(const mpix_req_t *req)
@@ -144,6 +183,8 @@ static ucs_status_t mpix_host_test(const mpix_req_t *req)
 
     if (req->kind == MPIX_REQ_COLL) {
         return mpix_coll_status(req->coll);
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        return mpix_host_test_joint(req->joint);
     }
 
     status = ucp_st_op_test(req->op);
@@ -212,6 +253,8 @@ void mpix_host_told(mpix_req_t *req)
     if (req->kind == MPIX_REQ_COLL) {
         mpix_coll_told(req->coll);
         req->told = req->coll->started;
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        req->told = req->joint->started;
     } else if (ucp_st_op_query(req->op, &attr) == UCS_OK) {
         req->told = attr.started;
     }
@@ -282,16 +325,24 @@ typedef struct mpix_host_start {
     int         count;
     MPI_Request *requests;
     mpix_req_t  **reqs;  /* Of each, if it is matched; NULL: MPI's */
-    ucp_st_op_h *ops;    /* Of those that are matched */
+    ucp_st_op_h *ops;    /* Of those that are matched, but for exchanges */
     size_t      num_ops;
+    int         num_reqs; /* That are matched */
 } mpix_host_start_t;
 
 /* Non-zero if the last use of a request, if any, is over. */
 static int mpix_host_is_idle(const mpix_req_t *req)
 {
-    ucs_status_t status = ucp_st_op_test(req->op);
     ucp_st_op_attr_t attr;
+    ucs_status_t status;
 
+    if (req->kind == MPIX_REQ_EXCHANGE) {
+        status = ucp_st_exchange_test(req->joint->st);
+        return (status == UCS_OK) || ((status == UCS_ERR_NO_MESSAGE) &&
+                                      (mpix_joint_queue(req->joint) == NULL));
+    }
+
+    status = ucp_st_op_test(req->op);
     return (status == UCS_OK) ||
            ((status == UCS_ERR_NO_MESSAGE) &&
             (ucp_st_op_query(req->op, &attr) == UCS_OK) &&
@@ -306,6 +357,12 @@ static int mpix_host_start_check(const mpix_where_t *where)
     if (req->kind == MPIX_REQ_COLL) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
                                  "can be started on a queue only");
+    } else if (mpix_joint_is_member(req)) {
+        return mpix_joint_refuse(where);
+    } else if ((req->kind == MPIX_REQ_EXCHANGE) &&
+               (req->state == MPIX_REQ_IDLE)) {
+        return mpix_request_fail(where, MPI_ERR_REQUEST,
+                                 "is not matched (MPIX_Matchall first)");
     } else if ((req->state == MPIX_REQ_PENDING) ||
                (req->state == MPIX_REQ_MATCHING)) {
         return mpix_request_fail(where, MPI_ERR_REQUEST,
@@ -343,35 +400,42 @@ static int mpix_host_start_sort(mpix_host_start_t *start)
         if (rc != MPI_SUCCESS) {
             return rc;
         }
-        start->reqs[i]               = req;
-        start->ops[start->num_ops++] = req->op;
+        start->reqs[i] = req;
+        ++start->num_reqs;
+        if (req->kind != MPIX_REQ_EXCHANGE) {
+            start->ops[start->num_ops++] = req->op;
+        }
     }
     return MPI_SUCCESS;
 }
 
-/* Starts the matched requests: all or none. The queue's lock is held. */
+/* Starts the matched requests, which were checked: all or none, but where there
+ * is no memory or a peer goes. The queue's lock is held. */
 static int mpix_host_start_matched(mpix_host_start_t *start)
 {
     ucp_st_queue_h queue;
     ucs_status_t status;
+    mpix_req_t *req;
     int i;
 
     status = mpix_host_queue_get(&queue);
     if (status == UCS_OK) {
         status = ucp_st_enqueue_startall(queue, start->ops, start->num_ops);
     }
-    if (status != UCS_OK) {
-        return mpix_fail(start->func, mpix_status_code(status),
-                         "%zu matched requests cannot be started: %s",
-                         start->num_ops, ucs_status_string(status));
-    }
-
-    for (i = 0; i < start->count; ++i) {
-        if (start->reqs[i] != NULL) {
-            start->reqs[i]->is_on_host = 1;
+    for (i = 0; (i < start->count) && (status == UCS_OK); ++i) {
+        req = start->reqs[i];
+        if ((req != NULL) && (req->kind == MPIX_REQ_EXCHANGE)) {
+            status = mpix_joint_start(queue, req->joint);
+        }
+        if ((req != NULL) && (status == UCS_OK)) {
+            req->is_on_host = 1;
         }
     }
-    return MPI_SUCCESS;
+    return (status == UCS_OK) ?
+                   MPI_SUCCESS :
+                   mpix_fail(start->func, mpix_status_code(status),
+                             "%d matched requests cannot be started: %s",
+                             start->num_reqs, ucs_status_string(status));
 }
 
 static int mpix_host_start(mpix_host_start_t *start)
@@ -383,7 +447,7 @@ static int mpix_host_start(mpix_host_start_t *start)
     mpix_lock();
     rc = mpix_host_start_sort(start);
     mpix_unlock();
-    if ((rc == MPI_SUCCESS) && (start->num_ops > 0)) {
+    if ((rc == MPI_SUCCESS) && (start->num_reqs > 0)) {
         rc = mpix_host_start_matched(start);
     }
     pthread_mutex_unlock(&mpix_host.lock);

@@ -11,6 +11,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_leave.h"
 
 #include <sched.h>
@@ -55,6 +56,9 @@ void mpix_match_push(mpix_req_t *req)
     if (req->kind == MPIX_REQ_COLL) {
         mpix_coll_push(req);
         return;
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        mpix_joint_push(req);
+        return;
     }
 
     req->match_status = UCS_OK;
@@ -91,7 +95,7 @@ static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
                                         MPIX_REQ_FAILED);
 }
 
-static ucs_status_t mpix_match_make_op(mpix_req_t *req)
+ucs_status_t mpix_match_make_op(mpix_req_t *req)
 {
     const int is_send         = (req->kind == MPIX_REQ_SEND);
     mpix_buffer_t *buffer     = req->buffer;
@@ -156,6 +160,45 @@ static void mpix_match_run(mpix_req_t *req)
     mpix_match_enlist(req, MPIX_REQ_MATCHING, &mpix_match_running);
 }
 
+void mpix_match_given(mpix_req_t *req)
+{
+    mpix_match_delist(req);
+    mpix_match_enlist(req, MPIX_REQ_MATCHING, &mpix_match_running);
+}
+
+void mpix_match_drop(mpix_req_t *req)
+{
+    if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
+        mpix_match_delist(req);
+    }
+}
+
+/* Whether two requests would be paired with the same counterpart. */
+static int mpix_match_is_alike(const mpix_req_t *a, const mpix_req_t *b)
+{
+    return (a->kind == b->kind) && (a->peer == b->peer) && (a->tag == b->tag) &&
+           (a->scope == b->scope);
+}
+
+int mpix_match_is_first(const mpix_req_t *req)
+{
+    const mpix_req_t *other;
+
+    if (!mpix_joint_is_matching()) {
+        return 1; /* Those of one peer go as soon as it is known */
+    }
+
+    ucs_list_for_each(other, &mpix_match_pending, list) {
+        if (other == req) {
+            return 1;
+        }
+        if ((other->joint != req->joint) && mpix_match_is_alike(other, req)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
 {
     return (req->peer == NULL) ? UCS_OK : req->peer->status;
@@ -177,7 +220,9 @@ static void mpix_match_look_pending(mpix_req_t *req, double now)
     mpix_waits_note(&req->waits, now, "matching", text);
 }
 
-/* Requests of one peer leave the list in its order: they wait for the same. */
+/* Requests of one peer leave the list in its order: they wait for the same.
+ * Those of an exchange wait for more, and leave it all together; what would
+ * take the place of one waits for it. */
 static unsigned mpix_match_progress_pending(void)
 {
     unsigned count = 0;
@@ -190,6 +235,9 @@ static unsigned mpix_match_progress_pending(void)
         if (status == UCS_INPROGRESS) {
             now = (now == 0) ? mpix_match_now() : now;
             mpix_match_look_pending(req, now);
+            continue;
+        }
+        if ((req->joint != NULL) || !mpix_match_is_first(req)) {
             continue;
         }
 
@@ -213,6 +261,11 @@ static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
         status = ucp_st_op_query(req->op, &attr);
     }
 
+    if ((status != UCS_OK) && (req->joint != NULL)) {
+        req->match_status = status; /* The operation goes with the others */
+        mpix_request_set_state(req, MPIX_REQ_FAILED);
+        return;
+    }
     if (status != UCS_OK) {
         mpix_match_fail(req, status);
         return;
@@ -241,7 +294,8 @@ unsigned mpix_match_progress(void)
 {
     return mpix_peer_progress() + mpix_match_progress_pending() +
            ucp_st_worker_progress(mpix_global.st_worker) +
-           mpix_match_progress_running() + mpix_coll_progress();
+           mpix_match_progress_running() + mpix_joint_progress() +
+           mpix_coll_progress();
 }
 
 void mpix_match_hook(ucp_worker_h worker)
@@ -266,6 +320,10 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req)
 
     if (req->kind == MPIX_REQ_COLL) {
         return mpix_coll_cancel(req);
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        return mpix_joint_cancel(req);
+    } else if (req->joint != NULL) {
+        return UCS_ERR_BUSY;
     }
 
     ++mpix_global.cancels;
@@ -277,9 +335,7 @@ ucs_status_t mpix_match_cancel(mpix_req_t *req)
         req->op = NULL;
     }
 
-    if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
-        mpix_match_delist(req);
-    }
+    mpix_match_drop(req);
     mpix_request_set_state(req, MPIX_REQ_FAILED);
     return UCS_OK;
 }
@@ -299,7 +355,8 @@ static int mpix_match_count_self(const ucs_list_link_t *list,
     return count;
 }
 
-int mpix_match_lacks_half(const mpix_req_t *req)
+/* The same for one that is not an exchange. */
+static int mpix_match_lacks_own_half(const mpix_req_t *req)
 {
     const mpix_req_kind_t counter = (req->kind == MPIX_REQ_SEND) ?
                                             MPIX_REQ_RECV :
@@ -313,6 +370,20 @@ int mpix_match_lacks_half(const mpix_req_t *req)
             mpix_match_count_self(&mpix_match_running, req, req->kind)) >
            (mpix_match_count_self(&mpix_match_pending, req, counter) +
             mpix_match_count_self(&mpix_match_running, req, counter));
+}
+
+int mpix_match_lacks_half(const mpix_req_t *req)
+{
+    int lacks = 0;
+    int i;
+
+    if (req->kind != MPIX_REQ_EXCHANGE) {
+        return mpix_match_lacks_own_half(req);
+    }
+    for (i = 0; (i < req->joint->count) && !lacks; ++i) {
+        lacks = mpix_match_lacks_own_half(req->joint->members[i]);
+    }
+    return lacks;
 }
 
 void mpix_match_progress_mpi(void)

@@ -10,6 +10,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_match.h"
 #include "mpix_request.h"
 
@@ -39,7 +40,8 @@ static int mpix_matchall_check_kind(const mpix_where_t *where)
         return mpix_request_fail(where, MPI_ERR_BUFFER,
                                  "can not be matched: its buffer is "
                                  "MPI_IN_PLACE");
-    } else if ((req->buffer == NULL) && (req->kind != MPIX_REQ_COLL)) {
+    } else if ((req->buffer == NULL) && (req->kind != MPIX_REQ_COLL) &&
+               (req->kind != MPIX_REQ_EXCHANGE)) {
         return mpix_request_fail(where, MPI_ERR_TYPE,
                                  "can not be matched: its datatype, a %s one, "
                                  "is not known", req->type);
@@ -98,6 +100,8 @@ static int mpix_matchall_get_peer(const mpix_where_t *where, mpix_req_t *req)
 {
     if (req->kind == MPIX_REQ_COLL) {
         return mpix_coll_for_each(where, req->coll, mpix_matchall_get_peer);
+    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+        return mpix_joint_for_each(where, req->joint, mpix_matchall_get_peer);
     }
     if ((req->rank == MPI_PROC_NULL) || (req->peer != NULL)) {
         return MPI_SUCCESS;
@@ -124,6 +128,16 @@ static int mpix_matchall_check_message(const mpix_where_t *where,
     return (rc == MPI_SUCCESS) ? mpix_matchall_check_memory(where) : rc;
 }
 
+/* Looks at a member of an exchange, which was idle when that was made. */
+static int mpix_matchall_check_member(const mpix_where_t *where,
+                                      mpix_req_t *req)
+{
+    int rc = mpix_matchall_check_kind(where);
+
+    (void)req;
+    return (rc == MPI_SUCCESS) ? mpix_matchall_check_memory(where) : rc;
+}
+
 /* Looks at one request of an array. */
 static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
 {
@@ -136,6 +150,8 @@ static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
                                  "libmpix_queue, or is freed: where the "
                                  "library is loaded late, as by dlopen, call "
                                  "its functions of these names");
+    } else if (mpix_joint_is_member(req)) {
+        return mpix_joint_refuse(where);
     }
 
     rc = mpix_matchall_check_kind(where);
@@ -151,6 +167,9 @@ static int mpix_matchall_check(const mpix_where_t *where, mpix_req_t *req)
             rc = mpix_coll_for_each(where, req->coll,
                                     mpix_matchall_check_message);
         }
+    }
+    if ((rc == MPI_SUCCESS) && (req->kind == MPIX_REQ_EXCHANGE)) {
+        rc = mpix_joint_for_each(where, req->joint, mpix_matchall_check_member);
     }
     if (rc == MPI_SUCCESS) {
         req->is_marked = 1;
@@ -326,12 +345,16 @@ static int mpix_matchall_test(const mpix_where_t *where, int *flag,
 {
     const mpix_req_t *req = where->req;
     int rc                = MPI_SUCCESS;
+    char cause[MPIX_REQ_NAME_MAX + 64];
 
     *flag = (req == NULL) || (req->state == MPIX_REQ_MATCHED);
     if ((req != NULL) && (req->match_status != UCS_OK)) {
         rc = mpix_request_fail(where, mpix_status_code(req->match_status),
                                "can not be matched: %s",
-                               mpix_match_cause(req->match_status));
+                               (req->kind == MPIX_REQ_EXCHANGE) ?
+                                       mpix_joint_cause(req->joint, cause,
+                                                        sizeof(cause)) :
+                                       mpix_match_cause(req->match_status));
     }
 
     if (status == NULL) {

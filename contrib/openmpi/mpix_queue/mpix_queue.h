@@ -4,9 +4,11 @@
  *
  * Persistent requests of MPI_Send_init, MPI_Rsend_init and MPI_Recv_init are
  * matched once and then started and waited for on a stream. Messages that are
- * used once, and matched when they run, are in mpix_queue_batch.h; the exchange
- * with all neighbours is in mpix_halo.h. Link with -lmpix_queue, before the MPI
- * library and any -lucp (mpicc puts the MPI library last by itself).
+ * used once, and matched when they run, are in mpix_queue_batch.h; requests
+ * that are started together, which takes less of the network card, are in
+ * mpix_queue_exchange.h; the exchange with all neighbours is in mpix_halo.h.
+ * Link with -lmpix_queue, before the MPI library and any -lucp (mpicc puts the
+ * MPI library last by itself).
  *
  * Every function returns an MPI error code, raised through the error handler of
  * the request's communicator (of MPI_COMM_WORLD where there is none), exactly
@@ -389,6 +391,7 @@ int MPIX_Queue_get_info(MPIX_Queue_info *info);
 
 #include "mpix_queue_batch.h"
 #include "mpix_queue_coll.h"
+#include "mpix_queue_exchange.h"
 #include "mpix_halo.h"
 
 #endif

@@ -84,6 +84,9 @@ ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream);
 int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
                           const MPI_Request *requests, int is_wait);
 
+/* The cause of a refusal, in the words of this interface. */
+const char *mpix_enqueue_cause(ucs_status_t status, int is_start);
+
 /* MPI_Finalize has begun: cancel the messages that are not started. MPI calls
  * back: without the lock. */
 void mpix_queues_cancel(void);

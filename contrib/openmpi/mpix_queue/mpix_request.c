@@ -13,6 +13,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_match.h"
 #include "mpix_next.h"
 
@@ -48,6 +49,7 @@ typedef struct mpix_req_args {
     int             tag;
     MPI_Comm        comm;
     mpix_coll_t     *coll;
+    mpix_joint_t    *joint;
 } mpix_req_args_t;
 
 
@@ -88,20 +90,34 @@ void mpix_request_count(MPI_Request handle, int change)
 
 int mpix_request_is_given(const mpix_req_t *req)
 {
-    return (req->state != MPIX_REQ_IDLE) ||
+    return (req->state != MPIX_REQ_IDLE) || (req->joint != NULL) ||
            ((req->coll != NULL) && !req->coll->is_native);
+}
+
+/* What was changed may make a difference. */
+static void mpix_request_recount(const mpix_req_t *req, int was_given)
+{
+    const int change = mpix_request_is_given(req) - was_given;
+
+    if (change != 0) {
+        mpix_request_count(req->handle, change);
+    }
 }
 
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state)
 {
     const int was_given = mpix_request_is_given(req);
-    int change;
 
     req->state = state;
-    change     = mpix_request_is_given(req) - was_given;
-    if (change != 0) {
-        mpix_request_count(req->handle, change);
-    }
+    mpix_request_recount(req, was_given);
+}
+
+void mpix_request_set_joint(mpix_req_t *req, mpix_joint_t *joint)
+{
+    const int was_given = mpix_request_is_given(req);
+
+    req->joint = joint;
+    mpix_request_recount(req, was_given);
 }
 
 void mpix_request_fill_status(const mpix_req_t *req, int code,
@@ -136,7 +152,7 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
     char rank[16]     = "any";
     char tag[16]      = "any";
 
-    if ((req->kind == MPIX_REQ_OTHER) || (req->kind == MPIX_REQ_COLL)) {
+    if ((req->kind != MPIX_REQ_SEND) && (req->kind != MPIX_REQ_RECV)) {
         snprintf(buffer, max, "request of %s", req->maker);
         return buffer;
     } else if (req->rank == MPI_PROC_NULL) {
@@ -282,7 +298,11 @@ static int mpix_request_insert(mpix_req_t *req)
         kh_val(&mpix_reqs, iter) = req;
     }
 
-    if (old != NULL) {
+    if ((old != NULL) && (old->joint != NULL)) {
+        if (mpix_joint_forget(old) == UCS_OK) {
+            mpix_request_destroy(old);
+        } /* Else its exchange needs it */
+    } else if (old != NULL) {
         if (mpix_request_cancel(old) == UCS_OK) {
             coll = old->coll;
         }
@@ -316,6 +336,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     req->datatype    = args->datatype;
     req->is_in_place = (args->buffer == MPI_IN_PLACE);
     req->coll        = args->coll;
+    req->joint       = args->joint;
 
     rc = mpix_comm_get(args->comm, &req->comm);
     if (rc != MPI_SUCCESS) {
@@ -338,6 +359,9 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     if (rc != MPI_ERR_NO_MEM) {
         if (args->coll != NULL) {
             args->coll->req = req;
+        }
+        if (args->joint != NULL) {
+            args->joint->req = req;
         }
         rc = mpix_request_insert(req);
     }
@@ -374,7 +398,7 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
     { \
         const mpix_req_args_t args = { \
             "MPI_" #_name, _kind, _mode, buf, count, datatype, rank, tag, \
-            comm, NULL \
+            comm, NULL, NULL \
         }; \
         int rc = MPIX_NEXT(_name)(buf, count, datatype, rank, tag, comm, \
                                   request); \
@@ -409,7 +433,7 @@ int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
 {
     const mpix_req_args_t args = {
         coll->func, MPIX_REQ_COLL, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
-        MPI_PROC_NULL, 0, comm, coll
+        MPI_PROC_NULL, 0, comm, coll, NULL
     };
     int rc = mpix_request_record(&args, handle);
 
@@ -419,6 +443,21 @@ int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
                                               "record of the request"));
 }
 
+int mpix_request_made_joint(mpix_joint_t *joint, const char *maker,
+                            MPI_Comm comm, MPI_Request handle)
+{
+    const mpix_req_args_t args = {
+        maker, MPIX_REQ_EXCHANGE, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
+        MPI_PROC_NULL, 0, comm, NULL, joint
+    };
+    int rc = mpix_request_record(&args, handle);
+
+    return (rc == MPI_SUCCESS) ?
+                   rc :
+                   mpix_fail(maker, rc, "no memory for a record of the "
+                             "request");
+}
+
 /* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
  * with no effect, if its operation is in use. */
 static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
@@ -426,6 +465,7 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
     mpix_where_t where = {"MPI_Request_free", 1};
     mpix_coll_t *coll  = NULL;
     int rc             = MPI_SUCCESS;
+    mpix_joint_t *joint;
     mpix_req_t *req;
 
     *comm_p = MPI_COMM_NULL;
@@ -436,9 +476,13 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
         goto out;
     }
 
-    *comm_p = req->comm->handle;
+    *comm_p   = req->comm->handle;
+    where.req = req;
+    if (mpix_joint_is_member(req)) {
+        rc = mpix_joint_refuse(&where);
+        goto out;
+    }
     if (mpix_request_cancel(req) != UCS_OK) {
-        where.req = req;
         rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
                                       "is started, and its wait has not "
                                       "passed");
@@ -447,8 +491,10 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
 
     kh_del(mpix_req, &mpix_reqs,
            kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
-    coll = req->coll;
+    coll  = req->coll;
+    joint = req->joint;
     mpix_request_destroy(req);
+    mpix_joint_free(joint);
 
 out:
     mpix_unlock();
@@ -473,8 +519,18 @@ int MPI_Request_free(MPI_Request *request)
 void mpix_request_cleanup(void)
 {
     unsigned busy = 0;
+    mpix_joint_t *joint;
     mpix_req_t *req;
 
+    kh_foreach_value(&mpix_reqs, req, {
+        if ((req->kind == MPIX_REQ_EXCHANGE) &&
+            (mpix_match_cancel(req) == UCS_OK)) {
+            joint = req->joint;
+            mpix_request_set_joint(req, NULL);
+            mpix_joint_free(joint);
+            req->kind = MPIX_REQ_OTHER;
+        } /* Else its members are found to be busy */
+    })
     kh_foreach_value(&mpix_reqs, req, {
         if (mpix_match_cancel(req) != UCS_OK) {
             ++busy;

@@ -22,7 +22,8 @@ typedef enum {
     MPIX_REQ_SEND,
     MPIX_REQ_RECV,
     MPIX_REQ_OTHER, /* Persistent, but can not be matched */
-    MPIX_REQ_COLL   /* A collective */
+    MPIX_REQ_COLL,  /* A collective */
+    MPIX_REQ_EXCHANGE /* Of others: mpix_joint.h */
 } mpix_req_kind_t;
 
 
@@ -48,6 +49,7 @@ typedef enum {
 
 
 struct mpix_coll;
+struct mpix_joint;
 
 /* Protected by the lock. What MPI_*_init was given never changes. */
 typedef struct mpix_req {
@@ -73,6 +75,8 @@ typedef struct mpix_req {
     int              is_marked;  /* In the array that is being checked */
     uint64_t         scope;      /* 0, or of messages of a collective */
     struct mpix_coll *coll;      /* Of MPIX_REQ_COLL */
+    struct mpix_joint *joint;    /* Of MPIX_REQ_EXCHANGE; or the one that it is
+                                    a member of, or NULL */
 } mpix_req_t;
 
 
@@ -126,8 +130,8 @@ static inline int mpix_request_any_given(int count, const MPI_Request *requests)
     return 0;
 }
 
-/* Non-zero if the request is not MPI's: it was given to match, or is a
- * collective of an MPI that has none. */
+/* Non-zero if the request is not MPI's: it was given to match, is of an
+ * exchange or is one, or is a collective of an MPI that has none. */
 int mpix_request_is_given(const mpix_req_t *req);
 
 /* Count a request, as above, by 1 or -1. */
@@ -135,6 +139,9 @@ void mpix_request_count(MPI_Request handle, int change);
 
 /* Change the state. Needs the lock. */
 void mpix_request_set_state(mpix_req_t *req, mpix_req_state_t state);
+
+/* Make it a member of an exchange, or of none: NULL. Needs the lock. */
+void mpix_request_set_joint(mpix_req_t *req, struct mpix_joint *joint);
 
 /* Fill what MPI_Recv would fill, and for a send what MPI_Send's request has,
  * but for the error. */
@@ -148,6 +155,11 @@ void mpix_request_empty_status(MPI_Status *status, int code);
  * code, which has been raised. Takes the lock. */
 int mpix_request_made_coll(struct mpix_coll *coll, MPI_Comm comm,
                            MPI_Request handle);
+
+/* The same of an exchange's. Returns an MPI code that is not raised. Takes the
+ * lock. */
+int mpix_request_made_joint(struct mpix_joint *joint, const char *maker,
+                            MPI_Comm comm, MPI_Request handle);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);

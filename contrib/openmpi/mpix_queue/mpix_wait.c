@@ -175,7 +175,7 @@ mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
     int rc = mpix_host_set_init(set, func, count, requests);
 
     if (rc != MPI_SUCCESS) {
-        return mpix_raise(MPI_COMM_NULL, rc);
+        return mpix_raise(mpix_request_comm(count, requests), rc);
     }
 
     set->outer     = mpix_wait_call;
@@ -606,11 +606,12 @@ static UCS_F_NOINLINE int mpix_wait_slow_cancel(MPI_Request *request)
 
     mpix_lock();
     where.req = mpix_request_find(*request);
-    if ((where.req != NULL) && (where.req->state != MPIX_REQ_IDLE)) {
+    if ((where.req != NULL) && ((where.req->state != MPIX_REQ_IDLE) ||
+                                (where.req->kind == MPIX_REQ_EXCHANGE))) {
         mpix_wait_fail(&set, 0, where.req->comm,
                        mpix_request_fail(&where, MPI_ERR_REQUEST,
                                          "cannot be cancelled: it was given to "
-                                         "match"));
+                                         "match, or is an exchange"));
     }
     mpix_unlock();
     if (set.failed == MPI_SUCCESS) {
