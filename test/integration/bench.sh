@@ -113,7 +113,7 @@ test_mixed()
     [ "$rc" -ne 0 ] || fail "it succeeds"
     grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
         fail "it does not warn"
-    expect_counts "$1" host_starts '[1-9][0-9]*'
+    expect_counts "$1" proxied '[1-9][0-9]*'
 }
 
 # Usage: expect_row SIZE VARIANT MEMBER...
