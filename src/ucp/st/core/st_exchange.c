@@ -8,7 +8,6 @@
 #endif
 
 #include "core/st_exchange.h"
-#include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
@@ -16,7 +15,6 @@
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #define UCP_ST_EXCHANGE_FLAGS_ALL UCP_ST_EXCHANGE_FLAG_COUPLED
 
@@ -109,58 +107,50 @@ ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
     return UCS_OK;
 }
 
-/* Those that are not matched, which may be tried again */
-static ucs_status_t ucp_st_exchange_unmatched(ucp_st_exchange_h exchange,
-                                              ucp_st_op_h **ops_p,
-                                              size_t *count_p)
+static ucs_status_t ucp_st_exchange_matchall(const ucp_st_op_h *ops,
+                                             size_t count)
 {
+    return ucp_st_matchall(ops, count, NULL);
+}
+
+/* Gives those to match that are not matched, which may be tried again */
+static ucs_status_t
+ucp_st_exchange_give(ucp_st_exchange_h exchange,
+                     ucs_status_t (*match)(const ucp_st_op_h *ops,
+                                           size_t count))
+{
+    ucs_status_t status = ucp_st_check_call(exchange != NULL);
+    size_t count        = 0;
+    ucp_st_op_h *ops;
     ucp_st_op_t *op;
 
-    *count_p = 0;
-    *ops_p   = malloc(ucs_max(exchange->count, 1) * sizeof(**ops_p));
-    if (*ops_p == NULL) {
+    if (status != UCS_OK) {
+        return status;
+    }
+    ops = malloc(ucs_max(exchange->count, 1) * sizeof(*ops));
+    if (ops == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     ucp_st_worker_lock(exchange->worker);
     ucp_st_exchange_for_each(op, exchange) {
         if (op->state != UCP_ST_OP_MATCHED) {
-            (*ops_p)[(*count_p)++] = op;
+            ops[count++] = op;
         }
     }
     ucp_st_worker_unlock(exchange->worker);
-    return UCS_OK;
+    status = match(ops, count);
+    free(ops);
+    return status;
 }
 
 ucs_status_t ucp_st_exchange_match(ucp_st_exchange_h exchange)
 {
-    ucs_status_t status = ucp_st_check_call(exchange != NULL);
-    ucp_st_op_h *ops;
-    size_t count;
-
-    if (status == UCS_OK) {
-        status = ucp_st_exchange_unmatched(exchange, &ops, &count);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_matchall(ops, count, NULL);
-        free(ops);
-    }
-    return status;
+    return ucp_st_exchange_give(exchange, ucp_st_exchange_matchall);
 }
 
 ucs_status_t ucp_st_exchange_imatch(ucp_st_exchange_h exchange)
 {
-    ucs_status_t status = ucp_st_check_call(exchange != NULL);
-    ucp_st_op_h *ops;
-    size_t count;
-
-    if (status == UCS_OK) {
-        status = ucp_st_exchange_unmatched(exchange, &ops, &count);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_imatchall(ops, count);
-        free(ops);
-    }
-    return status;
+    return ucp_st_exchange_give(exchange, ucp_st_imatchall);
 }
 
 /* The more of two answers: an error, else that one is in progress, else that
