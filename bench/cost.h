@@ -9,6 +9,7 @@
 #define COST_H_
 
 #include "trig_bench.h"
+#include "trig_uct.h"
 
 #include <st_report.h>
 #include <ucp_st.h>
@@ -59,6 +60,8 @@ typedef struct cost_rank {
     trig_rank_t me;
     cost_page_t *page;
     cost_side_t sides[COST_NUM_LANES];
+    trig_fab_t  *fab; /**< Of the provider's own calls */
+    trig_uct_t  *uct;
     const char  *provider;
     int         trials;
     size_t      max_pairs;
@@ -109,6 +112,13 @@ void cost_row_sample(cost_row_t *row, double us);
 
 /** Median of what the row has. */
 double cost_row_median(cost_row_t *row);
+
+/** Opens what makes the provider's own calls and uct_trig's, with the counters
+ *  that they need: before pairs are matched until the card has none left. */
+void cost_start_open(cost_rank_t *rank);
+
+/** Closes it. Both ranks. */
+void cost_start_close(cost_rank_t *rank);
 
 /** The three parts; each adds its rows. Both ranks. */
 void cost_idle_run(cost_rank_t *rank);

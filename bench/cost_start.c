@@ -9,7 +9,6 @@
  * stream triggers these as well.
  */
 #include "cost.h"
-#include "trig_uct.h"
 
 #include <semaphore.h>
 #include <stdio.h>
@@ -37,8 +36,6 @@ static const char *const cost_call_names[COST_NUM_CALLS] = {
 };
 
 typedef struct cost_start {
-    trig_fab_t  *fab;
-    trig_uct_t  *uct;
     sem_t       gate;
     ucp_st_op_h *ops[COST_NUM_LANES];
     uint8_t     *buffers;
@@ -131,8 +128,8 @@ static void cost_start_post_raw(cost_rank_t *rank, cost_start_t *cost)
     double *value  = rank->page->value[rank->me.rank];
 
     cost_settle(rank, &rank->sides[0], cost->entries);
-    value[COST_RAW] = count * trig_fab_post(cost->fab, COST_LENGTH, count);
-    cost_start_fire(rank, trig_fab_fire, cost->fab);
+    value[COST_RAW] = count * trig_fab_post(rank->fab, COST_LENGTH, count);
+    cost_start_fire(rank, trig_fab_fire, rank->fab);
 }
 
 static void cost_start_post_uct(cost_rank_t *rank, cost_start_t *cost)
@@ -141,8 +138,8 @@ static void cost_start_post_uct(cost_rank_t *rank, cost_start_t *cost)
     double *value  = rank->page->value[rank->me.rank];
 
     cost_settle(rank, &rank->sides[0], cost->entries);
-    value[COST_UCT] = count * trig_uct_post(cost->uct, COST_LENGTH, count);
-    cost_start_fire(rank, trig_uct_fire, cost->uct);
+    value[COST_UCT] = count * trig_uct_post(rank->uct, COST_LENGTH, count);
+    cost_start_fire(rank, trig_uct_fire, rank->uct);
 }
 
 /* What both ranks have measured since the last barrier but one */
@@ -238,15 +235,13 @@ static void cost_start_report(cost_rank_t *rank, cost_start_t *cost)
     }
 }
 
-static void cost_start_open(cost_rank_t *rank, cost_start_t *cost)
+static void cost_start_make(cost_rank_t *rank, cost_start_t *cost)
 {
     size_t count = rank->num_ops;
     int lane;
     size_t i;
 
     memset(cost, 0, sizeof(*cost));
-    cost->fab     = trig_fab_open(&rank->me, rank->provider);
-    cost->uct     = trig_uct_open(&rank->me, rank->provider);
     cost->buffers = calloc(count, COST_LENGTH);
     if ((cost->buffers == NULL) || (sem_init(&cost->gate, 0, 0) != 0)) {
         trig_give_up(&rank->me, "malloc", 0);
@@ -268,7 +263,7 @@ static void cost_start_open(cost_rank_t *rank, cost_start_t *cost)
     cost->entries = cost_entries(rank, &rank->sides[0]);
 }
 
-static void cost_start_close(cost_rank_t *rank, cost_start_t *cost)
+static void cost_start_drop(cost_rank_t *rank, cost_start_t *cost)
 {
     int lane;
 
@@ -277,11 +272,28 @@ static void cost_start_close(cost_rank_t *rank, cost_start_t *cost)
                       rank->num_ops);
         free(cost->ops[lane]);
     }
-    trig_uct_close(cost->uct);
-    trig_barrier(&rank->me);
-    trig_fab_close(cost->fab);
     (void)sem_destroy(&cost->gate);
     free(cost->buffers);
+}
+
+void cost_start_open(cost_rank_t *rank)
+{
+    unsigned count = (unsigned)rank->num_ops;
+
+    rank->fab = trig_fab_open(&rank->me, rank->provider);
+    rank->uct = trig_uct_open(&rank->me, rank->provider);
+    /* The first post makes the counters */
+    (void)trig_fab_post(rank->fab, COST_LENGTH, count);
+    cost_start_fire(rank, trig_fab_fire, rank->fab);
+    (void)trig_uct_post(rank->uct, COST_LENGTH, count);
+    cost_start_fire(rank, trig_uct_fire, rank->uct);
+}
+
+void cost_start_close(cost_rank_t *rank)
+{
+    trig_uct_close(rank->uct);
+    trig_barrier(&rank->me);
+    trig_fab_close(rank->fab);
 }
 
 void cost_start_run(cost_rank_t *rank)
@@ -289,11 +301,11 @@ void cost_start_run(cost_rank_t *rank)
     static cost_start_t cost;
     int trial;
 
-    cost_start_open(rank, &cost);
+    cost_start_make(rank, &cost);
     /* The first trials warm up */
     for (trial = -2; trial < rank->trials; ++trial) {
         cost_start_trial(rank, &cost, trial);
     }
     cost_start_report(rank, &cost);
-    cost_start_close(rank, &cost);
+    cost_start_drop(rank, &cost);
 }

@@ -57,8 +57,10 @@ static void run_all(cost_rank_t *rank)
     for (lane = 0; lane < COST_NUM_LANES; ++lane) {
         cost_side_open(rank, &rank->sides[lane], cost_lanes[lane]);
     }
+    cost_start_open(rank);
     cost_match_run(rank);
     cost_start_run(rank);
+    cost_start_close(rank);
     for (lane = 0; lane < COST_NUM_LANES; ++lane) {
         keep_counts(rank, lane);
         cost_barrier(rank);

@@ -19,7 +19,7 @@
 # Needs srcdir, builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
-# No message is to be left to another lane for want of entries
+# A card for each process: what one holds is not shared
 export FI_CXIEMU_SERVICE=own
 
 temp=$(mktemp -d)
@@ -161,6 +161,11 @@ test_cost()
     expect_row 64 post-raw-send
     expect_counts 2 trig_starts '[1-9][0-9]*'
     expect_counts 2 host_starts '[1-9][0-9]*'
+    # The card has no counters for so many, and holds no entries: that is said
+    expect_row '[3-9][0-9][0-9]' match-trig limit
+    grep -qE 'match-trig .*; of 10000: no resource beyond 0 entries' \
+        "$temp/out" || fail "no limit of the card"
+    expect_row 10000 match-host limit
 }
 
 test_wrt()
