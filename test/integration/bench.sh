@@ -110,7 +110,10 @@ test_host()
 test_mixed()
 {
     UCX_ST_LANES=trig,host FI_CXIEMU_DWQ_ENTRIES=16 run_ranks "$@"
-    [ "$rc" -ne 0 ] || fail "it succeeds"
+    # Streams of GPUs do not reach the emulated card: a thread always moves
+    if [[ " $* " == *' --stream host '* ]]; then
+        [ "$rc" -ne 0 ] || fail "it succeeds"
+    fi
     grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
         fail "it does not warn"
     expect_counts "$1" proxied '[1-9][0-9]*'
