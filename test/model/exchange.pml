@@ -36,6 +36,8 @@
  * at T >= k (1 + m). Each process starts everything at once.
  *   with DEPENDS   broken: rank 2 waits for rank 1's data, which waits for
  *                  rank 2's clear-to-send. It passes uncoupled
+ *   with ALONE=p   sound, also with DEPENDS where 2's half is not coupled: the
+ *                  send of pair p has a T of its own
  *   with ONE_CTS   sound: the receives that one exchange has from another one
  *                  have one clear-to-send, and all go at T >= k (1 + peers)
  *   with SEND_ALL  sound: a start adds m, all go at T >= k (2m)
@@ -131,10 +133,16 @@
 
 #define IS_READY(p) ((p) < READIES)
 
+#ifdef ALONE
+#define IS_ALONE(p) ((p) == ALONE)
+#else
+#define IS_ALONE(p) false
+#endif
+
 /* Which T: a send's own, or that of its exchange */
 #if defined(COUPLED) || defined(SHARE)
-#define T(p) FROM(p)
-#define COUNTERS GROUPS
+#define T(p) (IS_ALONE(p) -> GROUPS : FROM(p))
+#define COUNTERS (GROUPS + 1)
 #else
 #define T(p) (IS_READY(p) -> PAIRS + FROM(p) : (p))
 #define COUNTERS (PAIRS + GROUPS)
@@ -151,7 +159,11 @@
 #define SHARES(g) 1
 #else
 #define CLEARS(p) (!IS_READY(p))
+#ifdef ALONE
+#define SHARES(g) (FROM(ALONE) == (g) -> SENDS(g) - 1 : SENDS(g))
+#else
 #define SHARES(g) SENDS(g)
+#endif
 #endif
 
 #ifdef SEND_ALL
@@ -169,7 +181,9 @@
 #endif
 
 #ifdef COUPLED
-#define THRESHOLD(p, k) ((k) * (STARTS(FROM(p)) + SHARES(FROM(p))) SHIFT)
+#define THRESHOLD(p, k) \
+    (IS_ALONE(p) -> 2 * (k) : \
+     (k) * (STARTS(FROM(p)) + SHARES(FROM(p))) SHIFT)
 #elif defined(SHARE)
 #define AMONG(p) (SENDS(FROM(p)) == 2 -> (p) % 2 : 0)
 #define THRESHOLD(p, k) \
@@ -332,6 +346,9 @@ inline start(g, k)
         begun[g] = k;
 #ifdef COUPLED
         trigger[g] = trigger[g] + STARTS(g);
+#ifdef ALONE
+        trigger[GROUPS] = trigger[GROUPS] + (FROM(ALONE) == g -> 1 : 0);
+#endif
 #else
         ready = false;
         for (p : 0 .. PAIRS - 1) {

@@ -16,12 +16,14 @@
  * that is equal. No message of an exchange is sent ahead of its receive's
  * start (UCX_ST_EAGER_MAX).
  *
- * Coupled: no send goes before the counterparts of all of them have been
- * started. That is right where each process starts everything at once, as in a
- * halo exchange. It is wrong where the start of a receive somewhere depends on
- * another send of the same exchange: with three processes, of which A sends to
- * B and C by a coupled exchange, and C starts its receive when a message of B
- * has come, which B sends once it has A's, nobody goes on.
+ * Coupled: of the sends whose counterparts are of coupled exchanges, too, none
+ * goes before all these counterparts have been started. That is right where
+ * each process starts everything at once, as in a halo exchange. It is wrong
+ * where the start of a receive depends on another send of the same exchange:
+ * with three processes and coupled exchanges, of which A sends to B and C, and
+ * C starts its receive when a message of B has come, which B sends once it has
+ * A's, nobody goes on. A send whose counterpart is not of a coupled exchange
+ * goes by itself, and needs a store and a counter of its own.
  *
  * Errors: the exchange is the unit. An error of one operation fails all.
  */
@@ -40,7 +42,8 @@ extern "C" {
 
 /** Flags of @ref ucp_st_exchange_create. */
 enum ucp_st_exchange_flags {
-    /** Sends go once all their counterparts have been started; see above. */
+    /** Its sends, and those of its counterparts that are coupled, too, go once
+     *  all are started; see above. */
     UCP_ST_EXCHANGE_FLAG_COUPLED = 1u << 0
 };
 
@@ -68,6 +71,24 @@ ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
                                     const ucp_st_op_h *ops, size_t count,
                                     uint64_t flags,
                                     ucp_st_exchange_h *exchange_p);
+
+
+/**
+ * Add operations to an exchange, of which others may be matched already. Local.
+ *
+ * @param [in] exchange The exchange; never started.
+ * @param [in] ops      As @ref ucp_st_exchange_create.
+ * @param [in] count    How many; 0 is legal.
+ *
+ * @return As @ref ucp_st_exchange_create, and nothing is added on error;
+ *         UCS_ERR_BUSY also if the exchange was started; UCS_ERR_CANCELED if it
+ *         has failed.
+ *
+ * Ownership: as @ref ucp_st_exchange_create.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_exchange_add(ucp_st_exchange_h exchange,
+                                 const ucp_st_op_h *ops, size_t count);
 
 
 /**

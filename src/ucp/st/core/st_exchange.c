@@ -28,6 +28,7 @@ static void ucp_st_exchange_put(ucp_st_exchange_t *exchange)
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         free(exchange->parts[i]);
     }
+    free(exchange->ops);
     free(exchange);
 }
 
@@ -42,8 +43,26 @@ void ucp_st_exchange_leave(ucp_st_op_t *op)
     }
 }
 
-static ucs_status_t ucp_st_exchange_check(ucp_st_queue_h queue,
-                                          const ucp_st_op_t *op)
+/* Thresholds of uses are counted with all operations */
+static ucs_status_t ucp_st_exchange_check_new(ucp_st_exchange_h exchange)
+{
+    const ucp_st_op_t *op;
+
+    if (exchange->has_failed) {
+        return UCS_ERR_CANCELED;
+    }
+    ucp_st_exchange_for_each(op, exchange) {
+        if (op->started > 0) {
+            ucs_error("exchange %p was started, and takes no more operations",
+                      exchange);
+            return UCS_ERR_BUSY;
+        }
+    }
+    return UCS_OK;
+}
+
+static ucs_status_t ucp_st_exchange_check_op(ucp_st_queue_h queue,
+                                             const ucp_st_op_t *op)
 {
     if ((op->state != UCP_ST_OP_INIT) || (op->exchange != NULL)) {
         ucs_error("operation %p is %s, and cannot be made part of an exchange",
@@ -54,6 +73,74 @@ static ucs_status_t ucp_st_exchange_check(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
+/* Whether operations can be made part of it; the lock is held */
+static ucs_status_t ucp_st_exchange_check(ucp_st_exchange_h exchange,
+                                          const ucp_st_op_h *ops, size_t count)
+{
+    ucs_status_t status = ucp_st_exchange_check_new(exchange);
+    size_t marked, i;
+
+    if ((status != UCS_OK) || (count == 0)) {
+        return status;
+    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_exchange_check_op, NULL,
+                                 &marked);
+    for (i = 0; i < marked; ++i) {
+        ops[i]->marked = 0;
+    }
+    if ((status == UCS_OK) && (ops[0]->worker != exchange->worker)) {
+        ucs_error("the operations of an exchange belong to another worker");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return status;
+}
+
+/* Room for more operations */
+static ucs_status_t ucp_st_exchange_grow(ucp_st_exchange_h exchange,
+                                         size_t count)
+{
+    ucp_st_op_h *ops;
+
+    if (count > ((SIZE_MAX / sizeof(*ops)) - exchange->count)) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    if (count == 0) {
+        return UCS_OK;
+    }
+    ops = realloc(exchange->ops, (exchange->count + count) * sizeof(*ops));
+    if (ops == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    exchange->ops = ops;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_exchange_add(ucp_st_exchange_h exchange,
+                                 const ucp_st_op_h *ops, size_t count)
+{
+    ucs_status_t status;
+    size_t i;
+
+    status = ucp_st_check_call((exchange != NULL) &&
+                               ((ops != NULL) || (count == 0)));
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_worker_lock(exchange->worker);
+    status = ucp_st_exchange_check(exchange, ops, count);
+    if (status == UCS_OK) {
+        status = ucp_st_exchange_grow(exchange, count);
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ops[i]->exchange                 = exchange;
+        ops[i]->exchange_index           = exchange->count;
+        exchange->ops[exchange->count++] = ops[i];
+        ++exchange->refs;
+    }
+    ucp_st_worker_unlock(exchange->worker);
+    return status;
+}
+
 ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
                                     const ucp_st_op_h *ops, size_t count,
                                     uint64_t flags,
@@ -61,10 +148,8 @@ ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
 {
     ucp_st_exchange_t *exchange;
     ucs_status_t status;
-    size_t marked, i;
 
-    status = ucp_st_check_call((worker != NULL) && (exchange_p != NULL) &&
-                               ((ops != NULL) || (count == 0)));
+    status = ucp_st_check_call((worker != NULL) && (exchange_p != NULL));
     if (status != UCS_OK) {
         return status;
     }
@@ -72,33 +157,14 @@ ucs_status_t ucp_st_exchange_create(ucp_st_worker_h worker,
         ucs_error("unknown flags 0x%lx of an exchange", flags);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (count > ((SIZE_MAX - sizeof(*exchange)) / sizeof(*ops))) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    exchange = calloc(1, sizeof(*exchange) + (count * sizeof(*ops)));
+    exchange = calloc(1, sizeof(*exchange));
     if (exchange == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     exchange->worker     = worker;
-    exchange->count      = count;
     exchange->is_coupled = !!(flags & UCP_ST_EXCHANGE_FLAG_COUPLED);
-    exchange->refs       = count + 1;
-    ucp_st_worker_lock(worker);
-    status = ucp_st_op_check_all(ops, count, ucp_st_exchange_check, NULL,
-                                 &marked);
-    if ((status == UCS_OK) && (count > 0) && (ops[0]->worker != worker)) {
-        ucs_error("the operations of an exchange belong to another worker");
-        status = UCS_ERR_INVALID_PARAM;
-    }
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        exchange->ops[i]       = ops[i];
-        ops[i]->exchange       = exchange;
-        ops[i]->exchange_index = i;
-    }
-    ucp_st_worker_unlock(worker);
+    exchange->refs       = 1;
+    status               = ucp_st_exchange_add(exchange, ops, count);
     if (status != UCS_OK) {
         free(exchange);
         return status;

@@ -14,18 +14,27 @@
  *  long as one of its operations, or the user's handle. */
 typedef struct ucp_st_exchange {
     ucp_st_worker_h worker;     /* read-only */
-    size_t          count;      /* read-only */
+    size_t          count;      /* of `ops` */
     uint8_t         is_coupled; /* read-only: see ucp_st_exchange.h */
     uint8_t         has_failed;
     size_t          refs;
     void            *parts[UCP_ST_LANE_LAST]; /* malloc()ed by lanes, or NULL */
-    ucp_st_op_h     ops[];      /* NULL: it has gone */
+    ucp_st_op_h     *ops;       /* read-only once it was started, but for
+                                   those that have gone: NULL */
 } ucp_st_exchange_t;
 
 /** For each operation that is there. */
 #define ucp_st_exchange_for_each(_op, _exchange) \
     for (size_t _op##_i = 0; _op##_i < (_exchange)->count; ++_op##_i) \
         if (((_op) = (_exchange)->ops[_op##_i]) != NULL)
+
+/** What the peer is told of an operation. */
+static inline ucp_st_shares_t ucp_st_exchange_shares(const ucp_st_op_t *op)
+{
+    return (op->exchange == NULL)    ? UCP_ST_SHARES_NONE :
+           op->exchange->is_coupled ? UCP_ST_SHARES_COUPLED :
+                                      UCP_ST_SHARES_EXCHANGE;
+}
 
 /** An operation goes, whether it is of an exchange or not. The lock is held. */
 void ucp_st_exchange_leave(ucp_st_op_t *op);

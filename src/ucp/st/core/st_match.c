@@ -25,6 +25,7 @@
 #endif
 
 #include "core/st_match.h"
+#include "core/st_exchange.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_stage.h"
@@ -183,7 +184,10 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
     op->remote_id  = msg->op_id;
     op->msg_length = send_length;
     op->mode       = is_send ? op->mode : (ucp_st_mode_t)msg->mode;
-    op->shares     = (op->exchange != NULL) || msg->shares;
+    op->shares     = (op->exchange != NULL) ||
+                     (msg->shares != UCP_ST_SHARES_NONE);
+    op->is_coupled = (msg->shares == UCP_ST_SHARES_COUPLED) &&
+                     (ucp_st_exchange_shares(op) == UCP_ST_SHARES_COUPLED);
     if (send_length > recv_length) {
         ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu", op->tag,
                  send_length, recv_length);

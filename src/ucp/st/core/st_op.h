@@ -97,6 +97,7 @@ typedef struct ucp_st_op {
     char                *name;      /* for messages, or NULL; read-only */
     uint8_t             shares;     /* it or its counterpart is of an exchange;
                                        known once paired */
+    uint8_t             is_coupled; /* both are of coupled ones */
     size_t              exchange_index; /* in those of `exchange` */
     uint8_t             is_exact;   /* the lane's uses_done() is exact: no
                                        completion is reaped later */

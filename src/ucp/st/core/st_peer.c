@@ -7,6 +7,7 @@
 #endif
 
 #include "core/st_peer.h"
+#include "core/st_exchange.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_match.h"
@@ -221,7 +222,7 @@ ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
     msg->length   = op->length;
     msg->dir      = op->dir;
     msg->mode     = op->mode;
-    msg->shares   = (op->exchange != NULL);
+    msg->shares   = ucp_st_exchange_shares(op);
     msg->reserved = 0;
     ucp_st_lanes_order(op);
     memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));

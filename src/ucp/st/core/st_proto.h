@@ -90,6 +90,13 @@ typedef struct ucp_st_msg_hdr {
     uint16_t length;   /**< Of the whole message, bytes */
 } __attribute__((packed)) ucp_st_msg_hdr_t;
 
+/** Whether an operation is of an exchange. */
+typedef enum {
+    UCP_ST_SHARES_NONE,
+    UCP_ST_SHARES_EXCHANGE,
+    UCP_ST_SHARES_COUPLED  /**< Of a coupled one */
+} ucp_st_shares_t;
+
 /** UCP_ST_MSG_MATCH */
 typedef struct ucp_st_msg_match {
     ucp_st_msg_hdr_t hdr;
@@ -101,7 +108,7 @@ typedef struct ucp_st_msg_match {
     uint8_t          mode;   /**< @ref ucp_st_mode_t */
     uint8_t          lanes[UCP_ST_PROTO_MAX_LANES]; /**< That it may use, in
                                   order of preference */
-    uint8_t          shares; /**< Non-zero: it is of an exchange */
+    uint8_t          shares; /**< @ref ucp_st_shares_t */
     uint8_t          reserved;
 } __attribute__((packed)) ucp_st_msg_match_t;
 

@@ -94,7 +94,7 @@ ucp_st_trig_start_home(const ucp_st_trig_part_t *part, ucp_st_trig_set_t *set)
         (ucp_st_trig_op(part->op)->plan.proto == UCP_ST_TRIG_READY)) {
         return &set->ready;
     }
-    return part->op->exchange->is_coupled ? &set->sends : NULL;
+    return part->op->is_coupled ? &set->sends : NULL;
 }
 
 static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
