@@ -234,6 +234,51 @@ static void run_list(void)
     exchange_run("no sides");
 }
 
+/* Ranks 1 and 2 have requests of their own, which rank 2 starts once rank 1 has
+ * its message: that does not wait for rank 2. */
+static void run_depends(void)
+{
+    const int is_last = (mpix_test.rank == 2);
+    int sent[WORDS] = {0}, got[WORDS], token = 0;
+    MPI_Request requests[2];
+    int i;
+
+    if ((mpix_test.size < 3) || (mpix_test.rank > 2)) {
+        return;
+    }
+    if (mpix_test.rank == 0) {
+        exchange_init(2);
+        fill(NULL);
+        MPIX_OK(MPIX_Halo_init_list(MPI_COMM_WORLD, 2, (int[]){1, 2},
+                                    (int[]){1, 1}, (int[]){2, 2}, ex.sides,
+                                    mpix_test.queue, &ex.halo));
+        MPIX_OK(MPIX_Halo_start(ex.halo));
+        MPIX_OK(MPIX_Halo_wait(ex.halo));
+        mpix_test_queue_wait();
+        MPIX_OK(MPIX_Halo_free(&ex.halo));
+        return;
+    }
+
+    MPI_Recv_init(got, WORDS, MPI_INT, 0, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Send_init(sent, WORDS, MPI_INT, 0, 2, MPI_COMM_WORLD, &requests[1]);
+    MPIX_OK(MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE));
+    if (is_last) {
+        MPI_Recv(&token, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPIX_OK(MPIX_Enqueue_startall(mpix_test.queue, 2, requests));
+    MPIX_OK(MPIX_Enqueue_waitall(mpix_test.queue, 2, requests));
+    mpix_test_queue_wait();
+    if (!is_last) {
+        MPI_Send(&token, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
+    }
+    for (i = 0; i < WORDS; ++i) {
+        MPIX_CHECK(got[i] == word(0, is_last, 0, i), "word %d is %d", i,
+                   got[i]);
+    }
+    MPIX_OK(MPI_Request_free(&requests[0]));
+    MPIX_OK(MPI_Request_free(&requests[1]));
+}
+
 /* A part of a field that is spread over a grid, with ghost cells all around. At
  * (x, y) of the grid it has 4 + x by 3 + y cells of its own. */
 typedef struct field {
@@ -521,6 +566,7 @@ int main(int argc, char **argv)
         {"faces", run_faces},
         {"corners", run_corners},
         {"list", run_list},
+        {"depends", run_depends},
         {"field", run_field},
         {"early_free", run_early_free},
         {"refused", run_refused},

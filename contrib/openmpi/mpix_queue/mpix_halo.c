@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_halo.c - the exchange with all neighbours: persistent requests, made one
- * exchange. In a grid it is coupled: all ranks start all of it at once.
+ * exchange, which is coupled where the neighbours have halos: each rank starts
+ * all of it at once.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -48,7 +49,6 @@ typedef struct mpix_halo_args {
     const MPIX_Halo_side *sides;
     mpix_halo_link_t     *links; /* As many */
     MPIX_Queue           queue;
-    int                  is_coupled;
 } mpix_halo_args_t;
 
 /* A cartesian grid, and where this rank is. */
@@ -171,8 +171,7 @@ static int mpix_halo_match(const mpix_halo_args_t *args,
     }
 
     rc = mpix_joint_create(args->func, args->comm, object->count,
-                           object->requests, args->is_coupled,
-                           &object->exchange);
+                           object->requests, 1, &object->exchange);
     return (rc == MPI_SUCCESS) ?
                    MPIX_Match(&object->exchange, MPI_STATUS_IGNORE) :
                    mpix_raise(args->comm, rc);
@@ -350,7 +349,7 @@ int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
                    MPIX_Queue queue, MPIX_Halo *halo)
 {
     mpix_halo_args_t args = {
-        "MPIX_Halo_init", comm, count, sides, NULL, queue, 1
+        "MPIX_Halo_init", comm, count, sides, NULL, queue
     };
     mpix_halo_grid_t grid;
     int rc;
@@ -395,7 +394,7 @@ int MPIX_Halo_init_list(MPI_Comm comm, int count, const int ranks[],
                         MPIX_Halo *halo)
 {
     mpix_halo_args_t args = {
-        "MPIX_Halo_init_list", comm, count, sides, NULL, queue, 0
+        "MPIX_Halo_init_list", comm, count, sides, NULL, queue
     };
     int rc;
 

@@ -55,9 +55,10 @@ typedef struct MPIX_Halo_side {
  * Make the exchange with the neighbours in a cartesian grid, and match it with
  * theirs. Collective: blocks until the neighbours have called it, too.
  *
- * The exchange is coupled: like a collective among neighbours, a rank's
- * messages go once all its neighbours have started the halo. So no start may
- * depend on the end of the same use at another rank.
+ * Halos are coupled: as in a collective among neighbours, a rank's messages to
+ * other halos go once all of these have been started. So no start may depend on
+ * the end of the same use at another rank. What goes to other requests goes
+ * once its receive is started.
  *
  * A message that is sent in one direction is received from the opposite one,
  * also if several sides lead to the same rank, or to the own one, as in
@@ -98,9 +99,9 @@ int MPIX_Halo_init(MPI_Comm comm, int count, const MPIX_Halo_side sides[],
 /**
  * Make the exchange with neighbours that are listed, and match it with theirs.
  * Blocks until the neighbours have called it, or have begun to match requests
- * of their own with the same tags; these are not matched before all neighbours
- * have begun. The exchange is not coupled: each message goes once its receive
- * is started.
+ * of their own with the same tags. It is coupled as @ref MPIX_Halo_init: where
+ * starts of some ranks depend on the same use of others, use
+ * @ref MPIX_Exchange_init.
  *
  * @param [in]  comm     The communicator; may be freed before the halo.
  * @param [in]  count    Number of sides.

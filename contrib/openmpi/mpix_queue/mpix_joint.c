@@ -190,11 +190,6 @@ int mpix_joint_for_each(const mpix_where_t *where, const mpix_joint_t *joint,
     return rc;
 }
 
-int mpix_joint_is_matching(void)
-{
-    return !ucs_list_is_empty(&mpix_joints_matching);
-}
-
 void mpix_joint_push(mpix_req_t *req)
 {
     mpix_joint_t *joint = req->joint;
@@ -236,9 +231,6 @@ static ucs_status_t mpix_joint_free_ops(mpix_joint_t *joint)
 
     for (i = 0; i < joint->count; ++i) {
         member = joint->members[i];
-        if ((joint->st == NULL) && (member->op != NULL)) {
-            ucp_st_op_free(member->op);
-        }
         member->op = NULL;
         mpix_match_drop(member);
         mpix_request_set_state(member, MPIX_REQ_IDLE);
@@ -259,107 +251,24 @@ ucs_status_t mpix_joint_cancel(mpix_req_t *req)
     return status;
 }
 
-/* Matching has failed. Where only resources were short it may be tried again:
- * members that are matched stay so. */
-static void mpix_joint_fail(mpix_joint_t *joint, const mpix_req_t *member,
-                            ucs_status_t status)
-{
-    const int is_short = (mpix_status_code(status) == MPI_ERR_NO_MEM);
-    int i;
-
-    if (!is_short || (joint->st == NULL)) {
-        (void)mpix_joint_free_ops(joint);
-    }
-    for (i = 0; i < joint->count; ++i) {
-        mpix_match_drop(joint->members[i]);
-        if (joint->members[i]->state != MPIX_REQ_MATCHED) {
-            mpix_request_set_state(joint->members[i], MPIX_REQ_IDLE);
-        }
-    }
-    mpix_joint_leave_matching(joint);
-    joint->failed            = member;
-    joint->req->match_status = status;
-    mpix_request_set_state(joint->req, is_short ? MPIX_REQ_IDLE :
-                                                  MPIX_REQ_FAILED);
-}
-
-/* UCS_OK if all members may be given to the st worker. */
-static ucs_status_t mpix_joint_is_ready(const mpix_joint_t *joint,
-                                        const mpix_req_t **failed_p)
-{
-    ucs_status_t result = UCS_OK;
-    const mpix_req_t *member;
-    ucs_status_t status;
-    int i;
-
-    for (i = 0; i < joint->count; ++i) {
-        member = joint->members[i];
-        status = (member->peer == NULL) ? UCS_OK : member->peer->status;
-        if (status == UCS_INPROGRESS) {
-            return status;
-        } else if ((status != UCS_OK) && (result == UCS_OK)) {
-            *failed_p = member;
-            result    = status;
-        }
-    }
-    for (i = 0; (i < joint->count) && (result == UCS_OK); ++i) {
-        member = joint->members[i];
-        if ((member->state == MPIX_REQ_PENDING) &&
-            !mpix_match_is_first(member)) {
-            return UCS_INPROGRESS;
-        }
-    }
-    return result;
-}
-
-/* Makes operations, and an exchange, of the members. */
-static ucs_status_t mpix_joint_make_st(mpix_joint_t *joint)
+/* Has an exchange at the st worker. */
+static ucs_status_t mpix_joint_get_st(mpix_joint_t *joint)
 {
     const uint64_t flags = joint->is_coupled ? UCP_ST_EXCHANGE_FLAG_COUPLED : 0;
-    ucs_status_t status  = UCS_OK;
-    ucp_st_op_h *ops;
-    int i;
 
-    if (joint->st != NULL) {
-        return UCS_OK;
-    }
-
-    ops = malloc(ucs_max(joint->count, 1) * sizeof(*ops));
-    if (ops == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    for (i = 0; (i < joint->count) && (status == UCS_OK); ++i) {
-        status = mpix_match_make_op(joint->members[i]);
-        ops[i] = joint->members[i]->op;
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_exchange_create(mpix_global.st_worker, ops,
-                                        joint->count, flags, &joint->st);
-    }
-    free(ops);
-    return status;
+    return (joint->st != NULL) ?
+                   UCS_OK :
+                   ucp_st_exchange_create(mpix_global.st_worker, NULL, 0, flags,
+                                          &joint->st);
 }
 
-/* Gives a joint to the st worker. */
-static void mpix_joint_run(mpix_joint_t *joint)
+ucs_status_t mpix_joint_add(mpix_req_t *member)
 {
-    ucs_status_t status = mpix_joint_make_st(joint);
-    int i;
+    ucs_status_t status = mpix_joint_get_st(member->joint);
 
-    if (status == UCS_OK) {
-        status = ucp_st_exchange_imatch(joint->st);
-    }
-    if (status != UCS_OK) {
-        mpix_joint_fail(joint, NULL, status);
-        return;
-    }
-
-    for (i = 0; i < joint->count; ++i) {
-        if (joint->members[i]->state == MPIX_REQ_PENDING) {
-            mpix_match_given(joint->members[i]);
-        }
-    }
-    mpix_request_set_state(joint->req, MPIX_REQ_MATCHING);
+    return (status == UCS_OK) ?
+                   ucp_st_exchange_add(member->joint->st, &member->op, 1) :
+                   status;
 }
 
 /* Of those that have failed: what tells most. The others were cancelled as one
@@ -386,41 +295,50 @@ static const mpix_req_t *mpix_joint_find_failed(const mpix_joint_t *joint)
     return found;
 }
 
-/* All members have been looked at. */
+/* Where only resources were short matching may be tried again: members that are
+ * matched stay so. */
+static void mpix_joint_fail(mpix_joint_t *joint, ucs_status_t status)
+{
+    const int is_short = (mpix_status_code(status) == MPI_ERR_NO_MEM);
+    int i;
+
+    if (!is_short) {
+        (void)mpix_joint_free_ops(joint);
+    }
+    for (i = 0; i < joint->count; ++i) {
+        if (joint->members[i]->state != MPIX_REQ_MATCHED) {
+            mpix_request_set_state(joint->members[i], MPIX_REQ_IDLE);
+        }
+    }
+    joint->req->match_status = status;
+    mpix_request_set_state(joint->req, is_short ? MPIX_REQ_IDLE :
+                                                  MPIX_REQ_FAILED);
+}
+
+/* The matching of all members has ended. */
 static void mpix_joint_end(mpix_joint_t *joint)
 {
-    const mpix_req_t *failed = mpix_joint_find_failed(joint);
+    ucs_status_t status;
 
-    if (failed != NULL) {
-        mpix_joint_fail(joint, failed, failed->match_status);
-        return;
-    }
+    joint->failed = mpix_joint_find_failed(joint);
+    status        = (joint->failed == NULL) ? mpix_joint_get_st(joint) :
+                                              joint->failed->match_status;
     mpix_joint_leave_matching(joint);
-    mpix_request_set_state(joint->req, MPIX_REQ_MATCHED);
+    if (status == UCS_OK) {
+        mpix_request_set_state(joint->req, MPIX_REQ_MATCHED);
+    } else {
+        mpix_joint_fail(joint, status);
+    }
 }
 
 /* Returns 1 if something was done. */
 static unsigned mpix_joint_look(mpix_joint_t *joint)
 {
-    const mpix_req_t *failed = NULL;
-    ucs_status_t status;
     int i;
 
-    if (joint->req->state == MPIX_REQ_PENDING) {
-        status = mpix_joint_is_ready(joint, &failed);
-        if (status == UCS_INPROGRESS) {
-            return 0;
-        }
-        if (status == UCS_OK) {
-            mpix_joint_run(joint);
-        } else {
-            mpix_joint_fail(joint, failed, status);
-        }
-        return 1;
-    }
-
     for (i = 0; i < joint->count; ++i) {
-        if (joint->members[i]->state == MPIX_REQ_MATCHING) {
+        if ((joint->members[i]->state == MPIX_REQ_PENDING) ||
+            (joint->members[i]->state == MPIX_REQ_MATCHING)) {
             return 0;
         }
     }

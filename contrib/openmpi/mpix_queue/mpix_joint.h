@@ -6,10 +6,9 @@
  *
  * The application has a request of kind MPIX_REQ_EXCHANGE: a receive from
  * nobody that MPI has made, all calls on which end here. Its record and those
- * of the members point to the joint. The members become operations of one
- * ucp_st_exchange when the addresses of all their peers are there: until then
- * none is given to the st worker, nor is a later request that would take the
- * place of one.
+ * of the members point to the joint. A member becomes an operation of the
+ * joint's ucp_st_exchange when the address of its peer is there, and is matched
+ * as it would be alone.
  */
 #ifndef MPIX_JOINT_H_
 #define MPIX_JOINT_H_
@@ -31,7 +30,7 @@ struct mpix_queue;
 typedef struct mpix_joint {
     ucs_list_link_t   matching;   /* In the list of those; else alone */
     mpix_req_t        *req;       /* The application's; constant */
-    ucp_st_exchange_h st;         /* NULL until it is given to the st worker */
+    ucp_st_exchange_h st;         /* NULL until it has an operation */
     int               is_coupled; /* Constant */
     int               is_started; /* And not waited for; of the thread that
                                      calls for its queue, as is: */
@@ -77,11 +76,10 @@ int mpix_joint_for_each(const mpix_where_t *where, const mpix_joint_t *joint,
 /* Begin to match those that are not matched. */
 void mpix_joint_push(mpix_req_t *req);
 
-/* Non-zero if one is being matched. */
-int mpix_joint_is_matching(void);
+/* Make a member's operation, which is new, part of the st exchange. */
+ucs_status_t mpix_joint_add(mpix_req_t *member);
 
-/* Give those whose peers are known to the st worker, and look which ones are
- * matched; returns their number. */
+/* Look which ones are matched; returns their number. */
 unsigned mpix_joint_progress(void);
 
 /* As mpix_match_cancel(). */

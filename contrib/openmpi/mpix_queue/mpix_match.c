@@ -81,9 +81,15 @@ const char *mpix_match_cause(ucs_status_t status)
 }
 
 /* Matching of a request, which is in no list any more, has failed. Where only
- * resources were short the request stays what it was. */
+ * resources were short the request stays what it was. An exchange ends when the
+ * matching of all its members has, and frees the operations. */
 static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
 {
+    if (req->joint != NULL) {
+        req->match_status = status;
+        mpix_request_set_state(req, MPIX_REQ_FAILED);
+        return;
+    }
     if (req->op != NULL) {
         ucp_st_op_free(req->op);
         req->op = NULL;
@@ -95,7 +101,7 @@ static void mpix_match_fail(mpix_req_t *req, ucs_status_t status)
                                         MPIX_REQ_FAILED);
 }
 
-ucs_status_t mpix_match_make_op(mpix_req_t *req)
+static ucs_status_t mpix_match_make_op(mpix_req_t *req)
 {
     const int is_send         = (req->kind == MPIX_REQ_SEND);
     mpix_buffer_t *buffer     = req->buffer;
@@ -143,12 +149,34 @@ ucs_status_t mpix_match_make_op(mpix_req_t *req)
     return status;
 }
 
+/* A member of an exchange that is matched once more has one. */
+static ucs_status_t mpix_match_get_op(mpix_req_t *req)
+{
+    ucs_status_t status;
+
+    if (req->op != NULL) {
+        return UCS_OK;
+    }
+
+    status = mpix_match_make_op(req);
+    if ((status != UCS_OK) || (req->joint == NULL)) {
+        return status;
+    }
+
+    status = mpix_joint_add(req);
+    if (status != UCS_OK) {
+        (void)ucp_st_op_free(req->op);
+        req->op = NULL;
+    }
+    return status;
+}
+
 /* Gives a request whose peer is known to the st worker. */
 static void mpix_match_run(mpix_req_t *req)
 {
     ucs_status_t status;
 
-    status = mpix_match_make_op(req);
+    status = mpix_match_get_op(req);
     if (status == UCS_OK) {
         status = ucp_st_imatchall(&req->op, 1);
     }
@@ -160,43 +188,11 @@ static void mpix_match_run(mpix_req_t *req)
     mpix_match_enlist(req, MPIX_REQ_MATCHING, &mpix_match_running);
 }
 
-void mpix_match_given(mpix_req_t *req)
-{
-    mpix_match_delist(req);
-    mpix_match_enlist(req, MPIX_REQ_MATCHING, &mpix_match_running);
-}
-
 void mpix_match_drop(mpix_req_t *req)
 {
     if ((req->state == MPIX_REQ_PENDING) || (req->state == MPIX_REQ_MATCHING)) {
         mpix_match_delist(req);
     }
-}
-
-/* Whether two requests would be paired with the same counterpart. */
-static int mpix_match_is_alike(const mpix_req_t *a, const mpix_req_t *b)
-{
-    return (a->kind == b->kind) && (a->peer == b->peer) && (a->tag == b->tag) &&
-           (a->scope == b->scope);
-}
-
-int mpix_match_is_first(const mpix_req_t *req)
-{
-    const mpix_req_t *other;
-
-    if (!mpix_joint_is_matching()) {
-        return 1; /* Those of one peer go as soon as it is known */
-    }
-
-    ucs_list_for_each(other, &mpix_match_pending, list) {
-        if (other == req) {
-            return 1;
-        }
-        if ((other->joint != req->joint) && mpix_match_is_alike(other, req)) {
-            return 0;
-        }
-    }
-    return 1;
 }
 
 static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
@@ -220,9 +216,7 @@ static void mpix_match_look_pending(mpix_req_t *req, double now)
     mpix_waits_note(&req->waits, now, "matching", text);
 }
 
-/* Requests of one peer leave the list in its order: they wait for the same.
- * Those of an exchange wait for more, and leave it all together; what would
- * take the place of one waits for it. */
+/* Requests of one peer leave the list in its order: they wait for the same. */
 static unsigned mpix_match_progress_pending(void)
 {
     unsigned count = 0;
@@ -237,10 +231,6 @@ static unsigned mpix_match_progress_pending(void)
             mpix_match_look_pending(req, now);
             continue;
         }
-        if ((req->joint != NULL) || !mpix_match_is_first(req)) {
-            continue;
-        }
-
         mpix_match_delist(req);
         if (status == UCS_OK) {
             mpix_match_run(req);
@@ -261,11 +251,6 @@ static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
         status = ucp_st_op_query(req->op, &attr);
     }
 
-    if ((status != UCS_OK) && (req->joint != NULL)) {
-        req->match_status = status; /* The operation goes with the others */
-        mpix_request_set_state(req, MPIX_REQ_FAILED);
-        return;
-    }
     if (status != UCS_OK) {
         mpix_match_fail(req, status);
         return;

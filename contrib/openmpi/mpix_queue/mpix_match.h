@@ -36,14 +36,6 @@ unsigned mpix_match_progress(void);
 /* Begin to match an IDLE request whose peer was got. Needs the lock. */
 void mpix_match_push(mpix_req_t *req);
 
-/* For the members of an exchange (mpix_joint.h), while they are PENDING: make
- * an operation; whether none that was pushed before, and is of no exchange or
- * of another one, would take the same counterpart; and the operation was given
- * to the st worker. Need the lock. */
-ucs_status_t mpix_match_make_op(mpix_req_t *req);
-int mpix_match_is_first(const mpix_req_t *req);
-void mpix_match_given(mpix_req_t *req);
-
 /* Take a request that is PENDING or MATCHING out of its list; nothing in
  * another state. Needs the lock. */
 void mpix_match_drop(mpix_req_t *req);

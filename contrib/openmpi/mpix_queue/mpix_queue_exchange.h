@@ -42,10 +42,7 @@ extern "C" {
  * is refused.
  *
  * The counterparts may be of any exchange, or of none, and are found as if the
- * members were matched one by one, in the order of the array. An exchange takes
- * part in that once all its peers have begun to match with this process: until
- * then its members' counterparts wait, too, and so do later requests here with
- * the source or destination, tag and communicator of a member. An error of one
+ * members were matched one by one, in the order of the array. An error of one
  * member, of matching or of a use, is one of the exchange.
  *
  * @param [in]  count    Number of requests; 0 is legal.
@@ -55,12 +52,13 @@ extern "C" {
  *                       are MPI_REQUEST_NULL are passed over. The array may be
  *                       reused on return.
  * @param [in]  info     MPI_INFO_NULL, or an info whose key "mpix_coupled" is
- *                       "true" or "false", which is the default: whether no
- *                       send goes before the counterparts of all sends have
- *                       been started. That takes the least of the card, and is
- *                       right where each process starts everything at once, as
- *                       in a halo exchange. Where the start of a receive
- *                       depends on another send of the same use it never ends.
+ *                       "true" or "false", which is the default: whether of
+ *                       the sends whose counterparts are of such exchanges,
+ *                       too, none goes before all these have been started. That
+ *                       takes the least of the card, and is right where each
+ *                       process starts everything at once, as in a halo
+ *                       exchange. Where the start of a receive depends on
+ *                       another send of the same use it never ends.
  * @param [out] exchange Filled on success only.
  *
  * @return MPI_SUCCESS; MPI_ERR_COUNT for a negative number; MPI_ERR_ARG for
