@@ -285,6 +285,16 @@ void bench_run(const bench_options_t *options, int first,
     }
 }
 
+FILE *bench_open_text(char **text_p, size_t *size_p)
+{
+    FILE *file = open_memstream(text_p, size_p);
+
+    if (file == NULL) {
+        bench_check(MPI_ERR_NO_MEM, "open_memstream");
+    }
+    return file;
+}
+
 double bench_max(double value)
 {
     double result = value;
