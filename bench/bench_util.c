@@ -285,6 +285,18 @@ void bench_run(const bench_options_t *options, int first,
     }
 }
 
+void bench_exchange_init(int count, MPI_Request *requests,
+                         MPI_Request *exchange)
+{
+    MPI_Info info;
+
+    bench_check(MPI_Info_create(&info), "MPI_Info_create");
+    bench_check(MPI_Info_set(info, "mpix_coupled", "true"), "MPI_Info_set");
+    bench_check(MPIX_Exchange_init(count, requests, info, exchange),
+                "MPIX_Exchange_init");
+    bench_check(MPI_Info_free(&info), "MPI_Info_free");
+}
+
 FILE *bench_open_text(char **text_p, size_t *size_p)
 {
     FILE *file = open_memstream(text_p, size_p);

@@ -157,6 +157,11 @@ void bench_error(const char *format, ...)
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
 
+/* Makes an exchange of requests, all of which each rank starts at once: it is
+ * coupled. */
+void bench_exchange_init(int count, MPI_Request *requests,
+                         MPI_Request *exchange);
+
 /* Text of unknown length; free() it when the file is closed. */
 FILE *bench_open_text(char **text_p, size_t *size_p);
 
