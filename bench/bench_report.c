@@ -51,7 +51,10 @@ uint64_t bench_report_add(bench_report_t *report,
 {
     uint64_t errors = 0;
     double base     = 0;
-    int baseline    = __builtin_ctz(options->known);
+    int baseline    = __builtin_ctz((options->baseline != 0) ?
+                                            options->baseline :
+                                            options->known);
+    st_report_row_t *first = &report->rows[report->num_rows];
     st_report_stats_t setup;
     st_report_row_t *row;
     uint64_t wrong;
@@ -77,7 +80,6 @@ uint64_t bench_report_add(bench_report_t *report,
         base          = (variant == baseline) ? row->time.median : base;
         row->size     = size;
         row->variant  = bench_variants[variant];
-        row->ratio    = (base > 0) ? row->time.median / base : 0;
         row->setup_us = (variant == baseline) ? 0 : setup.median;
         row->verified = (wrong == 0);
         if (report->num_messages > 0) {
@@ -88,6 +90,9 @@ uint64_t bench_report_add(bench_report_t *report,
         }
         fclose(more);
         row->more = report->more[row - report->rows];
+    }
+    for (row = first; row < report->rows + report->num_rows; ++row) {
+        row->ratio = (base > 0) ? row->time.median / base : 0;
     }
     return errors;
 }

@@ -220,12 +220,17 @@ static void bench_help(const char *help, unsigned known)
             comma = ",";
         }
     }
-    printf(" (all%s)\n"
+    comma = " but ";
+    printf(" (all");
+    for (i = 0; i < BENCH_NUM_VARIANTS; ++i) {
+        if (known & BENCH_VARIANTS_ASKED & (1u << i)) {
+            printf("%s%s", comma, bench_variants[i]);
+            comma = ", ";
+        }
+    }
+    printf(")\n"
            "  --json FILE      write the report to a file\n"
-           "  --help           print this and stop\n",
-           (known & BENCH_VARIANT_SINGLE) ? " but st-hpe and st-single" :
-           (known & BENCH_VARIANT_HPE)    ? " but st-hpe" :
-                                            "");
+           "  --help           print this and stop\n");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
@@ -264,7 +269,7 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
     }
     if (variants == NULL) {
         options->variants = options->known &
-                            ~(BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE);
+                            ~BENCH_VARIANTS_ASKED;
         return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);

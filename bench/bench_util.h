@@ -28,8 +28,9 @@
 #define BENCH_VARIANT_METADATA (1u << 8)
 #define BENCH_VARIANT_CHANNEL  (1u << 9)
 #define BENCH_VARIANT_SINGLE   (1u << 10) /* The same */
+#define BENCH_VARIANTS_ASKED   (BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE)
 
-/* What benchmarks compare; the first that a benchmark knows is its baseline. */
+/* What benchmarks compare. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 
 
@@ -37,6 +38,7 @@ extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 typedef struct bench_options {
     const char *json;    /* File of the report, or NULL */
     unsigned   known;    /* Mask of the variants that there are; set before */
+    unsigned   baseline; /* That one of them; the same; 0: the first one */
     unsigned   variants; /* Mask of those to run */
     int        trials;
 } bench_options_t;

@@ -5,10 +5,10 @@
  * messages that are used once.
  *
  * A message's tag tells its set and the direction that it goes: with one or two
- * A message's tag tells its set and the direction that it goes: with one or two
  * ranks in a dimension several go between the same two. Ready sends are those
  * of faces_st.c, with its proof: receives are started a generation ahead, into
  * two sets of requests and buffers.
+ */
 #include "life.h"
 
 
