@@ -322,8 +322,8 @@ test_fails()
         fail "it does not say what failed"
     expect_file "the file does not tell it, or not the rest" "
 failed = [run['setting'] for run in all['runs'] if 'error' in run]
-assert failed == 4 * ['trig']
-assert len(all['runs']) == 10
+assert failed == 6 * ['trig']
+assert len(all['runs']) == 12
 assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
