@@ -17,17 +17,6 @@ static double bench_rate(const bench_report_t *report,
     return report->num_messages * row->size / row->time.median;
 }
 
-/* Text of unknown length; free() it when the file is closed. */
-static FILE *bench_open_text(char **text_p, size_t *size_p)
-{
-    FILE *file = open_memstream(text_p, size_p);
-
-    if (file == NULL) {
-        bench_check(MPI_ERR_NO_MEM, "open_memstream");
-    }
-    return file;
-}
-
 /* Each trial's time. */
 static void bench_json_trials(FILE *file, const bench_result_t *result,
                               int trials)
@@ -41,13 +30,31 @@ static void bench_json_trials(FILE *file, const bench_result_t *result,
     fputc(']', file);
 }
 
+/* What uses of a variant took, as a member of its row. MPI's own are not
+ * counted, and those of st-hpe have other names. */
+static void bench_report_count_uses(bench_report_t *report, FILE *file,
+                                    int variant, const bench_result_t *result,
+                                    MPI_Comm comm)
+{
+    bench_counts_mean_t *mean = &report->means[report->num_rows];
+
+    if (((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE) & (1u << variant)) &&
+        (result->counts.uses > 0)) {
+        bench_counts_mean_get(&result->counts, comm, mean);
+        bench_counts_json(file, mean);
+    }
+}
+
 uint64_t bench_report_add(bench_report_t *report,
                           const bench_options_t *options, size_t size,
                           bench_result_t *results, MPI_Comm comm)
 {
     uint64_t errors = 0;
     double base     = 0;
-    int baseline    = __builtin_ctz(options->known);
+    int baseline    = __builtin_ctz((options->baseline != 0) ?
+                                            options->baseline :
+                                            options->known);
+    st_report_row_t *first = &report->rows[report->num_rows];
     st_report_stats_t setup;
     st_report_row_t *row;
     uint64_t wrong;
@@ -62,15 +69,17 @@ uint64_t bench_report_add(bench_report_t *report,
         wrong   = bench_sum(results[variant].errors, comm);
         errors += wrong;
         row     = &report->rows[report->num_rows];
-        more    = bench_open_text(&report->more[report->num_rows++], &length);
+        more    = bench_open_text(&report->more[report->num_rows], &length);
         bench_json_trials(more, &results[variant], options->trials);
+        bench_report_count_uses(report, more, variant, &results[variant],
+                                comm);
+        ++report->num_rows;
         st_report_stats_get(results[variant].time_us, options->trials,
                             &row->time);
         st_report_stats_get(results[variant].setup_us, options->trials, &setup);
         base          = (variant == baseline) ? row->time.median : base;
         row->size     = size;
         row->variant  = bench_variants[variant];
-        row->ratio    = (base > 0) ? row->time.median / base : 0;
         row->setup_us = (variant == baseline) ? 0 : setup.median;
         row->verified = (wrong == 0);
         if (report->num_messages > 0) {
@@ -82,18 +91,10 @@ uint64_t bench_report_add(bench_report_t *report,
         fclose(more);
         row->more = report->more[row - report->rows];
     }
+    for (row = first; row < report->rows + report->num_rows; ++row) {
+        row->ratio = (base > 0) ? row->time.median / base : 0;
+    }
     return errors;
-}
-
-char *bench_counts(void)
-{
-    char *text  = NULL;
-    size_t size = 0;
-    FILE *file  = bench_open_text(&text, &size);
-
-    bench_check(MPIX_Queue_print_stats(file), "MPIX_Queue_print_stats");
-    fclose(file);
-    return text;
 }
 
 /* How long the text of each rank is, and where it begins; returns the sum. */
@@ -115,7 +116,7 @@ static int bench_gather_lengths(int length, int *lengths, int *offsets)
 /* All ranks' counts to rank 0. */
 static void bench_gather_counts(bench_report_t *report)
 {
-    char *mine = bench_counts();
+    char *mine = bench_counts_text();
     int length = (int)strlen(mine) + 1;
     int *lengths, *offsets;
     int ranks;
@@ -211,6 +212,22 @@ static void bench_print_machine(const bench_report_t *report)
            st_report_tls(), st_report_cores(), st_report_load());
 }
 
+/* If any is counted. */
+static void bench_print_uses(const bench_report_t *report)
+{
+    int count = 0;
+    int i;
+
+    for (i = 0; i < report->num_rows; ++i) {
+        if (report->means[i].is_counted) {
+            if (count++ == 0) {
+                bench_counts_print_head();
+            }
+            bench_counts_print(&report->means[i], report->rows[i].variant);
+        }
+    }
+}
+
 static void bench_report_print(const bench_report_t *report)
 {
     const st_report_row_t *row;
@@ -250,6 +267,7 @@ static void bench_report_print(const bench_report_t *report)
         printf("of the writes %" PRIu64 " are further parts of a message\n",
                report->totals.chunks);
     }
+    bench_print_uses(report);
     fflush(stdout);
 }
 

@@ -220,12 +220,17 @@ static void bench_help(const char *help, unsigned known)
             comma = ",";
         }
     }
-    printf(" (all%s)\n"
+    comma = " but ";
+    printf(" (all");
+    for (i = 0; i < BENCH_NUM_VARIANTS; ++i) {
+        if (known & BENCH_VARIANTS_ASKED & (1u << i)) {
+            printf("%s%s", comma, bench_variants[i]);
+            comma = ", ";
+        }
+    }
+    printf(")\n"
            "  --json FILE      write the report to a file\n"
-           "  --help           print this and stop\n",
-           (known & BENCH_VARIANT_SINGLE) ? " but st-hpe and st-single" :
-           (known & BENCH_VARIANT_HPE)    ? " but st-hpe" :
-                                            "");
+           "  --help           print this and stop\n");
 }
 
 int bench_parse(bench_options_t *options, const bench_option_t *table,
@@ -264,7 +269,7 @@ int bench_parse(bench_options_t *options, const bench_option_t *table,
     }
     if (variants == NULL) {
         options->variants = options->known &
-                            ~(BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE);
+                            ~BENCH_VARIANTS_ASKED;
         return 0;
     }
     return bench_parse_variants(variants, options->known, &options->variants);
@@ -283,6 +288,28 @@ void bench_run(const bench_options_t *options, int first,
             }
         }
     }
+}
+
+void bench_exchange_init(int count, MPI_Request *requests,
+                         MPI_Request *exchange)
+{
+    MPI_Info info;
+
+    bench_check(MPI_Info_create(&info), "MPI_Info_create");
+    bench_check(MPI_Info_set(info, "mpix_coupled", "true"), "MPI_Info_set");
+    bench_check(MPIX_Exchange_init(count, requests, info, exchange),
+                "MPIX_Exchange_init");
+    bench_check(MPI_Info_free(&info), "MPI_Info_free");
+}
+
+FILE *bench_open_text(char **text_p, size_t *size_p)
+{
+    FILE *file = open_memstream(text_p, size_p);
+
+    if (file == NULL) {
+        bench_check(MPI_ERR_NO_MEM, "open_memstream");
+    }
+    return file;
 }
 
 double bench_max(double value)

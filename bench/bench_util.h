@@ -6,6 +6,8 @@
 #ifndef BENCH_UTIL_H_
 #define BENCH_UTIL_H_
 
+#include "bench_counts.h"
+
 #include <mpix_queue.h>
 
 #include <st_report.h>
@@ -26,8 +28,9 @@
 #define BENCH_VARIANT_METADATA (1u << 8)
 #define BENCH_VARIANT_CHANNEL  (1u << 9)
 #define BENCH_VARIANT_SINGLE   (1u << 10) /* The same */
+#define BENCH_VARIANTS_ASKED   (BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE)
 
-/* What benchmarks compare; the first that a benchmark knows is its baseline. */
+/* What benchmarks compare. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 
 
@@ -35,6 +38,7 @@ extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 typedef struct bench_options {
     const char *json;    /* File of the report, or NULL */
     unsigned   known;    /* Mask of the variants that there are; set before */
+    unsigned   baseline; /* That one of them; the same; 0: the first one */
     unsigned   variants; /* Mask of those to run */
     int        trials;
 } bench_options_t;
@@ -69,6 +73,7 @@ typedef struct bench_result {
     double   time_us[BENCH_MAX_TRIALS];  /* Of one iteration */
     double   setup_us[BENCH_MAX_TRIALS]; /* To make and match requests */
     uint64_t errors;                     /* Wrong results of this rank */
+    bench_counts_t counts;               /* Of its uses, if there are any */
     const char *more;                    /* More JSON members of its row, each
                                             behind a comma; or NULL */
 } bench_result_t;
@@ -81,6 +86,8 @@ typedef struct bench_report {
     const char       *stream_device; /* The same, and what runs them */
     char             params[256]; /* The benchmark's own JSON members, or "" */
     st_report_row_t  rows[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES];
+    bench_counts_mean_t means[BENCH_NUM_VARIANTS * BENCH_MAX_SIZES]; /* Of
+                                                                        rows */
     int              num_rows;
     uint64_t         num_messages; /* Of all ranks in an iteration; 0: rows tell
                                       no rate */
@@ -152,9 +159,13 @@ void bench_error(const char *format, ...)
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
 
-/* What this rank's queues have counted, as MPIX_Queue_print_stats() writes it;
- * free() it. */
-char *bench_counts(void);
+/* Makes an exchange of requests, all of which each rank starts at once: it is
+ * coupled. */
+void bench_exchange_init(int count, MPI_Request *requests,
+                         MPI_Request *exchange);
+
+/* Text of unknown length; free() it when the file is closed. */
+FILE *bench_open_text(char **text_p, size_t *size_p);
 
 /* Sum over the ranks of 'comm', on each of them. Collective. */
 uint64_t bench_sum(uint64_t value, MPI_Comm comm);
@@ -162,6 +173,7 @@ uint64_t bench_sum(uint64_t value, MPI_Comm comm);
 /* Adds a line for each variant that was run; ratios are taken to the
  * baseline.
  * 'results' has one of each variant, and is sorted. Collective over 'comm'.
+ * Uses that were counted are another member of their line, and of a table.
  * Returns the number of wrong results of its ranks. */
 uint64_t bench_report_add(bench_report_t *report,
                           const bench_options_t *options, size_t size,

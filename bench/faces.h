@@ -111,47 +111,6 @@ extern const faces_ops_t faces_st_hpe_ops;
 extern const faces_ops_t faces_st_single_ops;
 
 
-/* What uses took, of this rank. */
-typedef struct faces_counts {
-    uint64_t uses;
-    uint64_t stores;    /* Of the stream, to start something */
-    uint64_t words;     /* That the stream waited for */
-    uint64_t deferred;  /* Operations of the card: writes, clear-to-sends and
-                           additions to words */
-    uint64_t counters;  /* Of the card, held by the requests */
-    uint64_t entries;   /* The same, while no use is under way */
-    uint64_t fallbacks; /* Pairs that found no room on a lane */
-    uint64_t proxied;   /* Messages that a thread moved */
-    uint64_t freed;     /* Operations that peers have yet to let go */
-} faces_counts_t;
-
-/* Of all ranks: the means of a use and rank; held by a rank; sums. */
-typedef struct faces_counts_mean {
-    double   stores;
-    double   words;
-    double   deferred;
-    double   counters;
-    double   entries;
-    uint64_t fallbacks;
-    uint64_t proxied;
-} faces_counts_mean_t;
-
-/* Before requests are made. Collective. */
-void faces_counts_begin(faces_counts_t *counts);
-
-/* Adds what so many uses took since, while the requests are still there. */
-void faces_counts_end(faces_counts_t *sum, const faces_counts_t *begin,
-                      uint64_t uses);
-
-/* Collective. */
-void faces_counts_mean_get(const faces_counts_t *sum,
-                           faces_counts_mean_t *mean);
-
-/* A JSON member behind a comma, and a line of a table. */
-void faces_counts_json(const faces_counts_mean_t *mean, char *text, size_t max);
-void faces_counts_print(const faces_counts_mean_t *mean, const char *variant);
-
-
 /* Reads "4x2x1" and checks that it makes 'ranks'; NULL: a choice of MPI's.
  * Returns 0, or -1 after printing why not. */
 int faces_grid_init(faces_grid_t *grid, const char *text, int rank, int ranks);

@@ -70,19 +70,6 @@ static void faces_st_match(int count, MPI_Request *requests)
                 "MPIX_Matchall");
 }
 
-/* An exchange; all ranks start all of it at once. */
-static void faces_st_exchange_init(int count, MPI_Request *requests,
-                                   MPI_Request *exchange)
-{
-    MPI_Info info;
-
-    bench_check(MPI_Info_create(&info), "MPI_Info_create");
-    bench_check(MPI_Info_set(info, "mpix_coupled", "true"), "MPI_Info_set");
-    bench_check(MPIX_Exchange_init(count, requests, info, exchange),
-                "MPIX_Exchange_init");
-    bench_check(MPI_Info_free(&info), "MPI_Info_free");
-}
-
 static void faces_st_init_common(faces_exchange_t *ex,
                                  faces_send_init_t send_init)
 {
@@ -116,7 +103,7 @@ static void faces_st_init(faces_exchange_t *ex)
 
     faces_st_init_common(ex, MPI_Send_init);
     count = faces_st_collect(ex, requests);
-    faces_st_exchange_init(count, requests, &ex->all[0]);
+    bench_exchange_init(count, requests, &ex->all[0]);
     faces_st_match(1, ex->all);
 }
 
@@ -137,8 +124,8 @@ static void faces_st_ready_init(faces_exchange_t *ex)
 
     faces_st_init_common(ex, MPI_Rsend_init);
     for (set = 0; set < FACES_MAX_SETS; ++set) {
-        faces_st_exchange_init(FACES_NUM_DIRS, ex->recv[set], &ex->all[set]);
-        faces_st_exchange_init(FACES_NUM_DIRS, ex->send[set], &ex->sends[set]);
+        bench_exchange_init(FACES_NUM_DIRS, ex->recv[set], &ex->all[set]);
+        bench_exchange_init(FACES_NUM_DIRS, ex->send[set], &ex->sends[set]);
         exchanges[2 * set]     = ex->all[set];
         exchanges[2 * set + 1] = ex->sends[set];
     }

@@ -13,6 +13,7 @@
 
 #define J3_DIMS  3
 #define J3_SIDES 6  /* Side 2 d is below in dimension d, 2 d + 1 above */
+#define J3_SETS  2  /* Buffers for faces that are to come */
 
 typedef struct j3_app j3_app_t;
 typedef struct j3_block j3_block_t;
@@ -27,7 +28,8 @@ typedef struct j3_field {
 } j3_field_t;
 
 
-/* A face that is to come, of the even or odd iterations. */
+/* A face that is to come, of the even or odd iterations where both sets are
+ * used. */
 typedef struct j3_face {
     j3_block_t *block;
     double     *in;
@@ -42,7 +44,7 @@ typedef struct j3_side {
     int              neighbour; /* Block; -1: the edge of the grid */
     size_t           length;    /* Of a face, bytes */
     double           *out;
-    j3_face_t        faces[2];
+    j3_face_t        faces[J3_SETS];
     ucp_st_channel_h channel;
 } j3_side_t;
 
@@ -56,6 +58,11 @@ struct j3_block {
     int        iteration;
     int        pending;        /* Operations before it can compute */
     j3_block_t *ready;         /* Next in the list of those that can */
+    int         num_messages;  /* On the stream, in one direction */
+    MPI_Request requests[J3_SETS][2 * J3_SIDES]; /* Receives, then sends */
+    MPI_Request all[J3_SETS];  /* MPIX exchange: of a set's requests; of
+                                  st-ready of its receives */
+    MPI_Request sends[J3_SETS]; /* The same of its sends */
 };
 
 
@@ -82,6 +89,7 @@ struct j3_app {
     int                  num_blocks;     /* Of this rank */
     int                  first_block;
     int                  iters;
+    unsigned             num_sets;       /* Used in turn */
     j3_block_t           *blocks;
     j3_field_t           reference;      /* All, computed serially */
     const j3_way_t       *way;
@@ -92,7 +100,23 @@ struct j3_app {
     ucp_worker_h         worker;
     ucp_ep_h             *eps;
     ucp_st_channel_ctx_h ctx;
+    void                 *stream;        /* With the next two: jacobi3d_st.c */
+    MPIX_Queue           queue;
+    uint64_t             messages;       /* Sends started on the queue so far */
 };
+
+
+/* A way to have the faces on a stream, with which the host does nothing. All
+ * functions are collective. */
+typedef struct j3_st {
+    unsigned num_sets;
+    /* Makes and matches requests. */
+    void (*init)(j3_app_t *app);
+    /* Brings it to its start; not timed. A barrier follows. */
+    void (*prepare)(j3_app_t *app);
+    /* Computes all iterations and blocks until they are done. Timed. */
+    void (*run)(j3_app_t *app);
+} j3_st_t;
 
 extern const j3_way_t j3_channel;
 extern const j3_way_t j3_metadata;
@@ -113,6 +137,11 @@ void j3_block_begin(j3_block_t *block);
 /* An operation of a block is over. */
 void j3_block_done(j3_block_t *block);
 
+/* Kernels of a block on a stream: its faces to their buffers; and, as they are
+ * there, the next iteration. The argument is a j3_block_t. */
+void j3_kernel_pack(void *arg);
+void j3_kernel_compute(void *arg);
+
 /* All faces are there: computes, and begins the next iteration. */
 void j3_block_run(j3_block_t *block);
 
@@ -128,5 +157,15 @@ void j3_must(ucs_status_t status, const char *what);
 /* Opens UCP, and the channels of all blocks. Collective. */
 void j3_ways_open(j3_app_t *app);
 void j3_ways_close(j3_app_t *app);
+
+
+/* jacobi3d_st.c */
+
+extern const j3_st_t j3_st;
+extern const j3_st_t j3_st_ready;
+extern const j3_st_t j3_st_single;
+
+/* Frees what init() made. */
+void j3_st_cleanup(j3_app_t *app);
 
 #endif

@@ -145,7 +145,7 @@ static void block_init(j3_app_t *app, j3_block_t *block, int index)
             side->length *= (dim == i / 2) ? 1 : block->field.size[dim];
         }
         side->out = bench_alloc(side->length);
-        for (k = 0; k < 2; ++k) {
+        for (k = 0; k < J3_SETS; ++k) {
             side->faces[k].block = block;
             side->faces[k].in    = bench_alloc(side->length);
         }
@@ -236,18 +236,38 @@ void j3_block_begin(j3_block_t *block)
     j3_block_done(block);
 }
 
-void j3_block_run(j3_block_t *block)
+void j3_kernel_pack(void *arg)
 {
+    j3_block_t *block = arg;
+    int i;
+
+    for (i = 0; i < J3_SIDES; ++i) {
+        if (block->sides[i].neighbour >= 0) {
+            block_copy_face(block, i, 1, block->sides[i].out);
+        }
+    }
+}
+
+void j3_kernel_compute(void *arg)
+{
+    j3_block_t *block  = arg;
+    const unsigned set = (unsigned)block->iteration % block->app->num_sets;
     int i;
 
     for (i = 0; i < J3_SIDES; ++i) {
         if (block->sides[i].neighbour >= 0) {
             block_copy_face(block, i, 0,
-                            block->sides[i].faces[block->iteration % 2].in);
+                            block->sides[i].faces[set].in);
         }
     }
     field_compute(&block->field);
-    if (++block->iteration < block->app->iters) {
+    ++block->iteration;
+}
+
+void j3_block_run(j3_block_t *block)
+{
+    j3_kernel_compute(block);
+    if (block->iteration < block->app->iters) {
         j3_block_begin(block);
     } else {
         ++block->app->num_done;

@@ -19,6 +19,7 @@
 #include "bench_util.h"
 
 #define LIFE_NUM_DIRS 8
+#define LIFE_MAX_SETS 2
 
 
 /* Data of one rank. The kernels' argument. */
@@ -32,19 +33,25 @@ typedef struct life_field {
     uint8_t  *cells;      /* (size[0] + 2) * (size[1] + 2), row by row */
     uint8_t  *next;
     uint8_t  *send[LIFE_NUM_DIRS];
-    uint8_t  *recv[LIFE_NUM_DIRS];
+    uint8_t  *recv[LIFE_MAX_SETS][LIFE_NUM_DIRS];
+    unsigned num_sets;    /* Of these, used in turn */
+    unsigned step;        /* Generations since ops->prepare() */
 } life_field_t;
 
 
 typedef struct life_ops life_ops_t;
 
-/* One exchange: requests and queue, made by ops->init(). */
+/* One exchange: requests and queue, made by ops->init(). Of a set there are
+ * first the receives, then the sends. */
 typedef struct life_exchange {
     const life_ops_t *ops;
     life_field_t     *field;
     void             *stream;
     MPIX_Queue       queue;
-    MPI_Request      requests[2 * LIFE_NUM_DIRS];
+    MPI_Request      requests[LIFE_MAX_SETS][2 * LIFE_NUM_DIRS];
+    MPI_Request      all[LIFE_MAX_SETS]; /* MPIX exchange: of a set's requests;
+                                            of st-ready of its receives */
+    MPI_Request      sends[LIFE_MAX_SETS]; /* The same of its sends */
     uint64_t         messages; /* Sends started of matched requests so far */
 } life_exchange_t;
 
@@ -52,8 +59,11 @@ typedef struct life_exchange {
 /* A variant. All slots are filled. */
 struct life_ops {
     const char *name;
+    unsigned   num_sets; /* Receive buffers used in turn */
     /* Makes and matches requests. Collective. */
     void       (*init)(life_exchange_t *ex);
+    /* Brings the exchange to its start; not timed. A barrier follows. */
+    void       (*prepare)(life_exchange_t *ex);
     /* Computes 'count' generations and blocks until they are done. Timed. */
     void       (*run)(life_exchange_t *ex, int count);
     /* Releases what init() made. */
@@ -62,7 +72,9 @@ struct life_ops {
 
 extern const life_ops_t life_mpi_ops;
 extern const life_ops_t life_st_ops;
+extern const life_ops_t life_st_ready_ops;
 extern const life_ops_t life_st_hpe_ops;
+extern const life_ops_t life_st_single_ops;
 
 
 /* Divides the grid; returns 0, or -1 after printing why that cannot be. */

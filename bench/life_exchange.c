@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life_exchange.c - the halo of 8 neighbours: driven by the host, by matched
- * requests in stream order, and by messages that are used once.
+ * life_exchange.c - the halo of 8 neighbours: driven by the host; by matched
+ * requests in stream order, which are an exchange, or single ones; and by
+ * messages that are used once.
  *
- * A message's tag is the direction that it goes: with one or two ranks in a
- * dimension several go between the same two.
+ * A message's tag tells its set and the direction that it goes: with one or two
+ * ranks in a dimension several go between the same two. Ready sends are those
+ * of faces_st.c, with its proof: receives are started a generation ahead, into
+ * two sets of requests and buffers.
  */
 #include "life.h"
 
@@ -26,6 +29,11 @@ static void life_mpi_none(life_exchange_t *ex)
     (void)ex;
 }
 
+static void life_prepare(life_exchange_t *ex)
+{
+    ex->field->step = 0;
+}
+
 static void life_mpi_run(life_exchange_t *ex, int count)
 {
     const life_field_t *field = ex->field;
@@ -35,72 +43,194 @@ static void life_mpi_run(life_exchange_t *ex, int count)
         life_launch(ex, life_kernel_pack);
         life_synchronize(ex);
         for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-            bench_check(MPI_Irecv(field->recv[dir], field->length[dir],
+            bench_check(MPI_Irecv(field->recv[0][dir], field->length[dir],
                                   MPI_BYTE, field->neighbour[dir],
                                   life_opposite(dir), MPI_COMM_WORLD,
-                                  &ex->requests[dir]), "MPI_Irecv");
+                                  &ex->requests[0][dir]), "MPI_Irecv");
         }
         for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
             bench_check(MPI_Isend(field->send[dir], field->length[dir],
                                   MPI_BYTE, field->neighbour[dir], dir,
                                   MPI_COMM_WORLD,
-                                  &ex->requests[LIFE_NUM_DIRS + dir]),
+                                  &ex->requests[0][LIFE_NUM_DIRS + dir]),
                         "MPI_Isend");
         }
-        bench_check(MPI_Waitall(2 * LIFE_NUM_DIRS, ex->requests,
+        bench_check(MPI_Waitall(2 * LIFE_NUM_DIRS, ex->requests[0],
                                 MPI_STATUSES_IGNORE), "MPI_Waitall");
         life_launch(ex, life_kernel_step);
     }
     life_synchronize(ex);
 }
 
-static void life_st_init(life_exchange_t *ex)
+typedef int (*life_send_init_t)(const void *buf, int count, MPI_Datatype type,
+                                int dest, int tag, MPI_Comm comm,
+                                MPI_Request *request);
+
+
+static void life_st_init_set(life_exchange_t *ex, unsigned set,
+                             life_send_init_t send_init)
 {
     const life_field_t *field = ex->field;
+    MPI_Request *requests     = ex->requests[set];
+    const int first_tag       = (int)set * LIFE_NUM_DIRS;
     int dir;
+
+    for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
+        bench_check(MPI_Recv_init(field->recv[set][dir], field->length[dir],
+                                  MPI_BYTE, field->neighbour[dir],
+                                  first_tag + life_opposite(dir),
+                                  MPI_COMM_WORLD, &requests[dir]),
+                    "MPI_Recv_init");
+        bench_check(send_init(field->send[dir], field->length[dir], MPI_BYTE,
+                              field->neighbour[dir], first_tag + dir,
+                              MPI_COMM_WORLD, &requests[LIFE_NUM_DIRS + dir]),
+                    "send init");
+    }
+}
+
+static void life_st_init_common(life_exchange_t *ex,
+                                life_send_init_t send_init)
+{
+    unsigned set;
 
     bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
                 "MPIX_Queue_init");
-    for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-        bench_check(MPI_Recv_init(field->recv[dir], field->length[dir],
-                                  MPI_BYTE, field->neighbour[dir],
-                                  life_opposite(dir), MPI_COMM_WORLD,
-                                  &ex->requests[dir]), "MPI_Recv_init");
-        bench_check(MPI_Send_init(field->send[dir], field->length[dir],
-                                  MPI_BYTE, field->neighbour[dir], dir,
-                                  MPI_COMM_WORLD,
-                                  &ex->requests[LIFE_NUM_DIRS + dir]),
-                    "MPI_Send_init");
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        life_st_init_set(ex, set, send_init);
+        ex->all[set]   = MPI_REQUEST_NULL;
+        ex->sends[set] = MPI_REQUEST_NULL;
     }
-    bench_check(MPIX_Matchall(2 * LIFE_NUM_DIRS, ex->requests,
-                              MPI_STATUSES_IGNORE), "MPIX_Matchall");
 }
 
-static void life_st_run(life_exchange_t *ex, int count)
+/* All in one call: messages to oneself need both halves there. */
+static void life_st_match(int count, MPI_Request *requests)
+{
+    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
+                "MPIX_Matchall");
+}
+
+static void life_st_init(life_exchange_t *ex)
+{
+    life_st_init_common(ex, MPI_Send_init);
+    bench_exchange_init(2 * LIFE_NUM_DIRS, ex->requests[0], &ex->all[0]);
+    life_st_match(1, ex->all);
+}
+
+static void life_st_ready_init(life_exchange_t *ex)
+{
+    MPI_Request exchanges[2 * LIFE_MAX_SETS];
+    unsigned set;
+
+    life_st_init_common(ex, MPI_Rsend_init);
+    for (set = 0; set < LIFE_MAX_SETS; ++set) {
+        bench_exchange_init(LIFE_NUM_DIRS, ex->requests[set], &ex->all[set]);
+        bench_exchange_init(LIFE_NUM_DIRS, &ex->requests[set][LIFE_NUM_DIRS],
+                            &ex->sends[set]);
+        exchanges[2 * set]     = ex->all[set];
+        exchanges[2 * set + 1] = ex->sends[set];
+    }
+    life_st_match(2 * LIFE_MAX_SETS, exchanges);
+}
+
+static void life_st_single_init(life_exchange_t *ex)
+{
+    life_st_init_common(ex, MPI_Send_init);
+    life_st_match(2 * LIFE_NUM_DIRS, ex->requests[0]);
+}
+
+static void life_st_start(life_exchange_t *ex, int count,
+                          MPI_Request *requests)
+{
+    bench_check(MPIX_Enqueue_startall(ex->queue, count, requests),
+                "MPIX_Enqueue_startall");
+}
+
+static void life_st_wait(life_exchange_t *ex, int count, MPI_Request *requests)
+{
+    bench_check(MPIX_Enqueue_waitall(ex->queue, count, requests),
+                "MPIX_Enqueue_waitall");
+}
+
+static void life_st_end(life_exchange_t *ex)
+{
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    life_synchronize(ex);
+}
+
+/* The first generation's receives: the barrier that follows is the base case of
+ * the proof in faces_st.c. */
+static void life_st_ready_prepare(life_exchange_t *ex)
+{
+    ex->field->step = 0;
+    life_st_start(ex, 1, &ex->all[0]);
+    life_synchronize(ex);
+}
+
+/* All that there is at once: the exchange, or its requests. */
+static void life_st_run_requests(life_exchange_t *ex, int count,
+                                 int num_requests, MPI_Request *requests)
 {
     int i;
 
     for (i = 0; i < count; ++i) {
         life_launch(ex, life_kernel_pack);
-        bench_check(MPIX_Enqueue_startall(ex->queue, 2 * LIFE_NUM_DIRS,
-                                          ex->requests),
-                    "MPIX_Enqueue_startall");
+        life_st_start(ex, num_requests, requests);
         ex->messages += LIFE_NUM_DIRS;
-        bench_check(MPIX_Enqueue_waitall(ex->queue, 2 * LIFE_NUM_DIRS,
-                                         ex->requests),
-                    "MPIX_Enqueue_waitall");
+        life_st_wait(ex, num_requests, requests);
         life_launch(ex, life_kernel_step);
     }
-    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
-    life_synchronize(ex);
+    life_st_end(ex);
 }
 
+static void life_st_run(life_exchange_t *ex, int count)
+{
+    life_st_run_requests(ex, count, 1, ex->all);
+}
+
+static void life_st_single_run(life_exchange_t *ex, int count)
+{
+    life_st_run_requests(ex, count, 2 * LIFE_NUM_DIRS, ex->requests[0]);
+}
+
+/* Receives are started a generation ahead. */
+static void life_st_ready_run(life_exchange_t *ex, int count)
+{
+    int i, set;
+
+    for (i = 0; i < count; ++i) {
+        set = i % LIFE_MAX_SETS;
+        life_launch(ex, life_kernel_pack);
+        if (i + 1 < count) {
+            life_st_start(ex, 1, &ex->all[(i + 1) % LIFE_MAX_SETS]);
+        }
+        life_st_start(ex, 1, &ex->sends[set]);
+        ex->messages += LIFE_NUM_DIRS;
+        life_st_wait(ex, 1, &ex->all[set]);
+        life_st_wait(ex, 1, &ex->sends[set]);
+        life_launch(ex, life_kernel_step);
+    }
+    life_st_end(ex);
+}
+
+static void life_st_free(MPI_Request *request)
+{
+    if (*request != MPI_REQUEST_NULL) {
+        bench_check(MPI_Request_free(request), "MPI_Request_free");
+    }
+}
+
+/* Members are the application's again once their exchange is freed. */
 static void life_st_cleanup(life_exchange_t *ex)
 {
+    unsigned set;
     int i;
 
-    for (i = 0; i < 2 * LIFE_NUM_DIRS; ++i) {
-        bench_check(MPI_Request_free(&ex->requests[i]), "MPI_Request_free");
+    for (set = 0; set < ex->ops->num_sets; ++set) {
+        life_st_free(&ex->all[set]);
+        life_st_free(&ex->sends[set]);
+        for (i = 0; i < 2 * LIFE_NUM_DIRS; ++i) {
+            life_st_free(&ex->requests[set][i]);
+        }
     }
     bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
 }
@@ -118,7 +248,7 @@ static void life_hpe_enqueue(life_exchange_t *ex)
     int dir;
 
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-        bench_check(MPIX_Enqueue_recv(field->recv[dir], field->length[dir],
+        bench_check(MPIX_Enqueue_recv(field->recv[0][dir], field->length[dir],
                                       MPI_BYTE, field->neighbour[dir],
                                       life_opposite(dir), MPI_COMM_WORLD,
                                       ex->queue, &request),
@@ -153,22 +283,46 @@ static void life_hpe_cleanup(life_exchange_t *ex)
 }
 
 const life_ops_t life_mpi_ops = {
-    .name    = "mpi",
-    .init    = life_mpi_none,
-    .run     = life_mpi_run,
-    .cleanup = life_mpi_none
+    .name     = "mpi",
+    .num_sets = 1,
+    .init     = life_mpi_none,
+    .prepare  = life_prepare,
+    .run      = life_mpi_run,
+    .cleanup  = life_mpi_none
 };
 
 const life_ops_t life_st_ops = {
-    .name    = "st",
-    .init    = life_st_init,
-    .run     = life_st_run,
-    .cleanup = life_st_cleanup
+    .name     = "st",
+    .num_sets = 1,
+    .init     = life_st_init,
+    .prepare  = life_prepare,
+    .run      = life_st_run,
+    .cleanup  = life_st_cleanup
+};
+
+const life_ops_t life_st_ready_ops = {
+    .name     = "st-ready",
+    .num_sets = LIFE_MAX_SETS,
+    .init     = life_st_ready_init,
+    .prepare  = life_st_ready_prepare,
+    .run      = life_st_ready_run,
+    .cleanup  = life_st_cleanup
+};
+
+const life_ops_t life_st_single_ops = {
+    .name     = "st-single",
+    .num_sets = 1,
+    .init     = life_st_single_init,
+    .prepare  = life_prepare,
+    .run      = life_st_single_run,
+    .cleanup  = life_st_cleanup
 };
 
 const life_ops_t life_st_hpe_ops = {
-    .name    = "st-hpe",
-    .init    = life_hpe_init,
-    .run     = life_hpe_run,
-    .cleanup = life_hpe_cleanup
+    .name     = "st-hpe",
+    .num_sets = 1,
+    .init     = life_hpe_init,
+    .prepare  = life_prepare,
+    .run      = life_hpe_run,
+    .cleanup  = life_hpe_cleanup
 };

@@ -92,8 +92,10 @@ void life_kernel_step(void *arg)
     int dir, x, y;
 
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-        life_move(field, dir, field->recv[dir], 1);
+        life_move(field, dir, field->recv[field->step % field->num_sets][dir],
+                  1);
     }
+    ++field->step;
     for (y = 1; y <= field->size[1]; ++y) {
         row  = life_cell(field, field->cells, 0, y);
         up   = row - width;
@@ -144,7 +146,7 @@ static int life_share(int total, int ranks, int n, int *size)
 int life_field_init(life_field_t *field, const int total[2], int rank,
                     int ranks)
 {
-    int dim, dir, place[2], other[2];
+    int dim, dir, set, place[2], other[2];
     size_t cells;
 
     *field = (life_field_t){.total = {total[0], total[1]}};
@@ -174,18 +176,22 @@ int life_field_init(life_field_t *field, const int total[2], int rank,
         }
         field->neighbour[dir] = other[1] * field->ranks[0] + other[0];
         field->send[dir]      = bench_alloc(field->length[dir]);
-        field->recv[dir]      = bench_alloc(field->length[dir]);
+        for (set = 0; set < LIFE_MAX_SETS; ++set) {
+            field->recv[set][dir] = bench_alloc(field->length[dir]);
+        }
     }
     return 0;
 }
 
 void life_field_cleanup(life_field_t *field)
 {
-    int dir;
+    int dir, set;
 
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
         free(field->send[dir]);
-        free(field->recv[dir]);
+        for (set = 0; set < LIFE_MAX_SETS; ++set) {
+            free(field->recv[set][dir]);
+        }
     }
     free(field->cells);
     free(field->next);

@@ -15,10 +15,6 @@
 #include <stdlib.h>
 
 
-/* Room for the counts' JSON */
-#define FACES_MEMBER_MAX 256
-
-
 /* Command line. */
 typedef struct faces_options {
     bench_options_t common;
@@ -39,9 +35,6 @@ typedef struct faces_app {
     faces_exchange_t exchange;
     double           *expected;
     bench_result_t   results[BENCH_NUM_VARIANTS];
-    faces_counts_t   counts[BENCH_NUM_VARIANTS];
-    faces_counts_mean_t means[BENCH_NUM_VARIANTS];
-    char             members[BENCH_NUM_VARIANTS][FACES_MEMBER_MAX];
     bench_report_t   report;
 } faces_app_t;
 
@@ -121,13 +114,13 @@ static void faces_trial(void *arg, int variant, int trial)
     int middle             = (trial < 0) ? 1 : app->opts.middle;
     double time_us         = 0;
     double setup_us        = 0;
-    faces_counts_t begin;
+    bench_counts_t begin;
     double start;
     int i, j;
 
     ex->ops = faces_ops[variant];
     for (i = 0; i < outer; ++i) {
-        faces_counts_begin(&begin);
+        bench_counts_begin(&begin);
         bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
         start = MPI_Wtime();
         ex->ops->init(ex);
@@ -137,7 +130,7 @@ static void faces_trial(void *arg, int variant, int trial)
         }
         bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
         if (trial >= 0) {
-            faces_counts_end(&app->counts[variant], &begin,
+            bench_counts_end(&result->counts, &begin,
                              (uint64_t)middle * app->opts.inner);
         }
         ex->ops->cleanup(ex);
@@ -155,44 +148,6 @@ static size_t faces_largest_message(const faces_field_t *field)
     return (size_t)field->width * field->width * sizeof(double);
 }
 
-/* The variants whose counts are shown: MPI's own are none, st-hpe's have other
- * names. */
-static int faces_is_counted(const faces_app_t *app, int variant)
-{
-    return (app->opts.common.variants & (1u << variant)) &&
-           ((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE) & (1u << variant));
-}
-
-/* Collective. */
-static void faces_count(faces_app_t *app)
-{
-    int variant;
-
-    for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
-        if (faces_is_counted(app, variant)) {
-            faces_counts_mean_get(&app->counts[variant], &app->means[variant]);
-            faces_counts_json(&app->means[variant], app->members[variant],
-                              sizeof(app->members[variant]));
-            app->results[variant].more = app->members[variant];
-        }
-    }
-}
-
-static void faces_print_counts(const faces_app_t *app)
-{
-    int variant;
-
-    printf("\nof a use and rank: %6s %8s %9s; held: %s %s; in all: %s %s\n",
-           "stores", "words", "deferred", "counters", "entries", "fallbacks",
-           "proxied");
-    for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
-        if (faces_is_counted(app, variant)) {
-            faces_counts_print(&app->means[variant], bench_variants[variant]);
-        }
-    }
-    fflush(stdout);
-}
-
 /* Returns 0 if everything was right. */
 static int faces_report(faces_app_t *app)
 {
@@ -207,15 +162,11 @@ static int faces_report(faces_app_t *app)
              size[0], size[1], size[2], opts->block, opts->order, opts->outer,
              opts->middle, opts->inner, opts->common.trials,
              app->exchange.stream.memory);
-    faces_count(app);
     errors = bench_report_add(&app->report, &opts->common,
                               faces_largest_message(&app->field), app->results,
                               MPI_COMM_WORLD);
     ret    = bench_report_finish(&app->report, &opts->common,
                                  app->exchange.messages);
-    if (bench_rank() == 0) {
-        faces_print_counts(app);
-    }
     return (errors == 0) ? ret : -1;
 }
 

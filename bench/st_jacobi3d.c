@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_jacobi3d.c - benchmark: Jacobi's method in three dimensions, in more
- * blocks than ranks, which exchange faces by channels or with metadata first;
- * weak and strong scaling. The proxy application of the paper on GPU-aware
- * communication in Charm++, on host memory.
+ * blocks than ranks, which exchange faces by channels, with metadata first, or
+ * by matched requests on a stream; weak and strong scaling. The proxy
+ * application of the paper on GPU-aware communication in Charm++, on host
+ * memory.
  *
  * The variants take turns. After each trial all fields are compared bit by bit
  * with a serial computation.
@@ -32,10 +33,18 @@ typedef struct j3_bench {
 } j3_bench_t;
 
 
+/* Variants on a stream */
+static const j3_st_t *const j3_sts[BENCH_NUM_VARIANTS] = {
+    NULL, &j3_st, &j3_st_ready, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+    &j3_st_single
+};
+
 static const char j3_help[] =
         "Usage: mpirun -n N st_jacobi3d [options]\n"
         "Jacobi's method on a grid in three dimensions, in several blocks a "
-        "rank; time\nof an iteration.\n\n"
+        "rank; time\nof an iteration. channel, metadata: driven by messages. "
+        "st, st-ready: on a\nstream, each block's messages an exchange; "
+        "st-single: each by itself.\n\n"
         "  --mode MODE      weak: the grid grows with the ranks; strong (weak)"
         "\n"
         "  --block N        weak: cells a side of a block (32)\n"
@@ -119,17 +128,15 @@ static void j3_progress(j3_app_t *app)
     }
 }
 
-static void j3_trial(void *arg, int variant, int trial)
+/* All iterations; returns the time, s. */
+static double j3_run_blocks(j3_app_t *app, int variant)
 {
-    j3_bench_t *bench      = arg;
-    j3_app_t *app          = &bench->app;
-    bench_result_t *result = &bench->results[variant];
     double time;
     int i;
 
-    app->way = ((1u << variant) == BENCH_VARIANT_CHANNEL) ? &j3_channel :
-                                                           &j3_metadata;
-    j3_blocks_reset(app);
+    app->way      = ((1u << variant) == BENCH_VARIANT_CHANNEL) ? &j3_channel :
+                                                                 &j3_metadata;
+    app->num_sets = J3_SETS;
     j3_meet(app);
     time = MPI_Wtime();
     for (i = 0; i < app->num_blocks; ++i) {
@@ -140,8 +147,47 @@ static void j3_trial(void *arg, int variant, int trial)
     }
     time = MPI_Wtime() - time;
     j3_meet(app);
+    return bench_max(time);
+}
+
+/* The same on a stream. */
+static double j3_run_st(j3_app_t *app, const j3_st_t *st,
+                        bench_result_t *result, int trial)
+{
+    bench_counts_t begin;
+    double setup, time;
+
+    app->num_sets = st->num_sets;
+    bench_counts_begin(&begin);
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    setup = MPI_Wtime();
+    st->init(app);
+    setup = bench_max(MPI_Wtime() - setup);
+    st->prepare(app);
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    time = MPI_Wtime();
+    st->run(app);
+    time = bench_max(MPI_Wtime() - time);
+    if (trial >= 0) {
+        result->setup_us[trial] = setup * 1e6;
+        bench_counts_end(&result->counts, &begin, app->iters);
+    }
+    j3_st_cleanup(app);
+    return time;
+}
+
+static void j3_trial(void *arg, int variant, int trial)
+{
+    j3_bench_t *bench      = arg;
+    j3_app_t *app          = &bench->app;
+    bench_result_t *result = &bench->results[variant];
+    double time;
+
+    j3_blocks_reset(app);
+    time            = (j3_sts[variant] == NULL) ?
+                      j3_run_blocks(app, variant) :
+                      j3_run_st(app, j3_sts[variant], result, trial);
     result->errors += j3_blocks_check(app);
-    time            = bench_max(time);
     if (trial >= 0) {
         result->time_us[trial] = time * 1e6 / app->iters;
     }
@@ -187,7 +233,8 @@ static int j3_run(j3_bench_t *bench)
              "\"iters\":%d,\"trials\":%d,", bench->opts.mode, app->width[0],
              app->width[1], app->width[2], app->grid[0], app->grid[1],
              app->grid[2], app->iters, bench->opts.common.trials);
-    ret = bench_report_finish(&bench->report, &bench->opts.common, 0);
+    ret = bench_report_finish(&bench->report, &bench->opts.common,
+                              app->messages);
     return (errors == 0) ? ret : -1;
 }
 
@@ -195,8 +242,11 @@ int main(int argc, char **argv)
 {
     static j3_bench_t bench = {
         .opts = {
-            .common   = {.known = BENCH_VARIANT_METADATA |
-                                  BENCH_VARIANT_CHANNEL},
+            .common   = {
+                .known    = BENCH_VARIANT_METADATA | BENCH_VARIANT_CHANNEL |
+                            BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE,
+                .baseline = BENCH_VARIANT_METADATA
+            },
             .mode     = "weak",
             .block    = 32,
             .width    = 96,

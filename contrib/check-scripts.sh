@@ -281,7 +281,8 @@ if command -v python3 >/dev/null; then
     bench=$top/bench/run-all
     expect "run-all --help" 0 '^usage: ' "$bench" --help
     for words in '--nonsense' '--bench pingpong,x' '--sizes 8' '--sizes 8:4' \
-                 '--sizes 8:64:1' '--sizes 8:4x' '--runs 0' '--limit -1'; do
+                 '--sizes 8:64:1' '--sizes 8:4x' '--runs 0' '--limit -1' \
+                 '--check x'; do
         # shellcheck disable=SC2086 # an option and its value
         expect "run-all $words" 2 'usage' "$bench" $words
     done

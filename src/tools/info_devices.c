@@ -12,6 +12,14 @@
 
 #define INFO_TL "cxi_trig"
 
+/* Counters of a process that are none of its operations': of the interfaces of
+ * MPI or of the program's own UCX, of the library's UCX, and of lane trig; and
+ * the one that lane trig asks streams about */
+#define INFO_OWN_CNTRS 4
+
+/* Neighbours of a halo in three dimensions, all around */
+#define INFO_HALO 26
+
 
 /* What interfaces are opened on, and how many there were. */
 typedef struct info_context {
@@ -20,6 +28,18 @@ typedef struct info_context {
     unsigned            found;
 } info_context_t;
 
+
+/* What a process can have matched at once by its counters, and under way by its
+ * entries, if each takes so many (docs/protocols.md) */
+static void info_print_room(const char *what, unsigned cntrs, unsigned entries,
+                            const uct_trig_iface_attr_t *attr)
+{
+    unsigned room = (attr->share_cntrs > INFO_OWN_CNTRS) ?
+                    attr->share_cntrs - INFO_OWN_CNTRS : 0;
+
+    printf("# %21s: %u matched, entries for %u uses at a time\n", what,
+           room / cntrs, attr->max_entries / entries);
+}
 
 static void info_print_device(const uct_trig_iface_attr_t *attr)
 {
@@ -36,6 +56,12 @@ static void info_print_device(const uct_trig_iface_attr_t *attr)
     }
     printf("#             counters: <= %u, each up to %" PRIu64 "\n",
            attr->max_cntrs, attr->max_count);
+    if (attr->max_cntrs > attr->share_cntrs) {
+        printf("#   a process's counters: %u\n", attr->share_cntrs);
+    }
+    info_print_room("halves of pairs", 2, 2, attr);
+    info_print_room("halos of 26, coupled", 3, 2 * INFO_HALO + 1, attr);
+    info_print_room("the same, ready sends", 2, INFO_HALO + 1, attr);
     printf("#       deferred write: <= %zu bytes%s\n", attr->max_put,
            (attr->flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) ?
                    ", from registered memory" : "");

@@ -3,7 +3,7 @@
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
-#                 numbers | all | fails
+#                 numbers | all | fails | counts
 #   trig   the network card moves everything: deferred writes fired are messages
 #          times uses, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
@@ -16,6 +16,8 @@
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
 #   fails  it tells what failed, and keeps the rest
+#   counts  what uses take is what docs/performance.md says, and a document with
+#          another count is found out
 # Needs srcdir, builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
@@ -320,12 +322,42 @@ test_fails()
         fail "it does not say what failed"
     expect_file "the file does not tell it, or not the rest" "
 failed = [run['setting'] for run in all['runs'] if 'error' in run]
-assert failed == 4 * ['trig']
-assert len(all['runs']) == 10
+assert failed == 6 * ['trig']
+assert len(all['runs']) == 12
 assert any(figure['series'] == 'direct st' for figure in all['figures'])"
 }
 
+test_counts()
+{
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    local document=${srcdir:?}/docs/performance.md
+    unset FI_CXIEMU_SERVICE
+    "$srcdir/bench/run-all" --build "${builddir:?}" --counts \
+        --check "$document" >"$temp/out" 2>&1 || fail "status $?"
+    cat "$temp/out"
+    # What it printed last are the tables that were compared
+    PYTHONPATH=$srcdir/bench python3 -B -c "import sys
+import bench_uses
+document = open(sys.argv[1], encoding='utf-8').read()
+printed = open(sys.argv[2], encoding='utf-8').read()
+made = [bench_uses.table_in(printed, bench_uses.line(head)) for head in
+        (bench_uses.USES_HEAD, bench_uses.TOTALS_HEAD)]
+assert [len(lines) for lines in made] == [10, 4]
+bench_uses.compare(document, made)
+for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
+                 (made[0][2] + '\\n', ''), (made[1][0], '')):
+    other = document.replace(old, new, 1)
+    assert other != document
+    try:
+        bench_uses.compare(other, made)
+    except bench_uses.Differs:
+        continue
+    raise AssertionError(new)" "$document" "$temp/out" 2>"$temp/err" ||
+        fail "another document passes: $(tail -n 1 "$temp/err")"
+}
+
 case ${1:-} in
-trig|host|mixed|mbw|cost|wrt|numbers|all|fails) "test_$1" "${@:2}" ;;
+trig|host|mixed|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

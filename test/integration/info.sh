@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What ucx_st_info tells in several environments.
-# usage: info.sh here | lanes | provider | settings | options | process
+# usage: info.sh here | lanes | provider | settings | options | process | most
 #   here      the device of this environment, both lanes, host streams
 #   lanes     lanes that settings take away, and settings that are wrong
 #   provider  no provider
 #   settings  all of them, with values, meaning and defaults
 #   process   what cannot be asked; mpix_waits.sh has what can
+#   most      ranks of MPI match what it tells that a process can have, and no more
 # Needs builddir, ST_RUN and ST_DEVICE in the environment, as test/run.py sets them.
 set -uo pipefail
 
@@ -48,6 +49,9 @@ test_here()
         "# +provider: $provider( \(emulated\))?" \
         '# +deferred entries: 504, 504 of them free' \
         '# +counters: <= [0-9]+, each up to [0-9]+' \
+        '# +halves of pairs: [0-9]+ matched, entries for 252 uses at a time' \
+        '# +halos of 26, coupled: [0-9]+ matched, entries for 9 uses at a time' \
+        '# +the same, ready sends: [0-9]+ matched, entries for 18 uses at a time' \
         '# +deferred write: <= [0-9]+ bytes.*' \
         '# +service: (1, VNI: 10|not told, VNI: not told)' \
         '# +service entries: (504|not told)' \
@@ -57,7 +61,9 @@ test_here()
         '# Streams: HIP: off: (no library )?libamdhip64.so[: ].*' \
         '# Streams: CUDA: off: (no library )?libcuda.so.1[: ].*'
     ask 0 -d UCX_CXI_TRIG_DEFERRED_ENTRIES=20
-    has '# +deferred entries: 20, 20 of them free'
+    has '# +deferred entries: 20, 20 of them free' \
+        '# +halves of pairs: [0-9]+ matched, entries for 10 uses at a time' \
+        '# +halos of 26, coupled: [0-9]+ matched, entries for 0 uses at a time'
     # What libfabric's own memhooks do to UCX
     ask 0 -d UCX_MEM_MMAP_HOOK_MODE=none
     has "# +UCX's memory cache: off: UCX does not notice .*" \
@@ -164,7 +170,40 @@ test_process()
 or is in another network namespace"
 }
 
+# What it tells each of two ranks that a process can have. Usage: told LINE
+told()
+{
+    sed -n "s/^# *$1: \([0-9]*\) matched,.*/\1/p" <<<"$out" | sort -u
+}
+
+# With so many counters on the card. Usage: most COUNTERS [VARIABLE=VALUE]
+most()
+{
+    local ranks name number text rc
+    ranks=("$ST_RUN" -q mpirun -n 2)
+    export FI_CXIEMU_CNTRS=$1 UCX_ST_LANES=trig
+    [ $# -lt 2 ] || export "${2?}"
+    out=$("${ranks[@]}" "$info" -d 2>&1) || fail "status $?"
+    for name in operations:'halves of pairs' coupled:'halos of 26, coupled' \
+                ready:'the same, ready sends'; do
+        number=$(told "${name#*:}")
+        [[ $number =~ ^[1-9][0-9]*$ ]] || fail "no number of ${name#*:}"
+        rc=0
+        text=$("${ranks[@]}" "$builddir/test/integration/mpix_most" \
+            "${name%%:*}" "$number" 2>&1) || rc=$?
+        [ $rc -eq 0 ] || fail "$number of ${name#*:}: $text"
+    done
+}
+
+# Numbers that one counter more or less for the process itself would change
+test_most()
+{
+    most 103 FI_CXIEMU_SERVICE=own
+    unset FI_CXIEMU_SERVICE
+    most 206
+}
+
 case ${1:-} in
-here|lanes|provider|settings|options|process) "test_$1" ;;
+here|lanes|provider|settings|options|process|most) "test_$1" ;;
 *) out=; fail "there is no test \"${1:-}\"" ;;
 esac

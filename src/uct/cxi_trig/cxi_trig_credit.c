@@ -132,13 +132,13 @@ void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool)
     pthread_mutex_unlock(&uct_cxi_trig_credit_table.mutex);
 }
 
-unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool)
+unsigned uct_cxi_trig_credit_pool_procs(uct_cxi_trig_credit_pool_t *pool)
 {
     const uct_cxi_trig_credit_params_t *params = &pool->params;
     unsigned num_procs                         = ucs_max(params->num_procs, 1);
 
     if (!params->is_shared) {
-        return params->max;
+        return 1;
     }
     if (__atomic_load_n(&pool->is_open, __ATOMIC_ACQUIRE)) {
         num_procs = ucs_max(num_procs, ucs_ledger_users(&pool->ledger));
@@ -147,7 +147,12 @@ unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool)
         /* Nobody tells how many there are: as many as there can be */
         num_procs = ucs_max(sysconf(_SC_NPROCESSORS_ONLN), 1);
     }
-    return params->max / num_procs;
+    return num_procs;
+}
+
+unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool)
+{
+    return pool->params.max / uct_cxi_trig_credit_pool_procs(pool);
 }
 
 /* The lock is held. */

@@ -79,6 +79,9 @@ uct_cxi_trig_credit_pool_get(const uct_cxi_trig_credit_params_t *params,
 /** Release it; the last call frees it. */
 void uct_cxi_trig_credit_pool_put(uct_cxi_trig_credit_pool_t *pool);
 
+/** The processes that share the NIC's entries, as far as is known now. */
+unsigned uct_cxi_trig_credit_pool_procs(uct_cxi_trig_credit_pool_t *pool);
+
 /** What the process may have now, of all. */
 unsigned uct_cxi_trig_credit_pool_share(uct_cxi_trig_credit_pool_t *pool);
 

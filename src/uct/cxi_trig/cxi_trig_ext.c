@@ -39,11 +39,16 @@ ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
     attr->max_entries  = uct_cxi_trig_credit_max(&iface->dwq.credit);
     attr->free_entries = uct_cxi_trig_credit_avail(&iface->dwq.credit);
     attr->used_entries = iface->dwq.credit.total - iface->dwq.credit.free;
-    attr->max_cntrs    = md->prov->max_cntrs;
+    attr->max_cntrs    = (md->prov->max_cntrs > 0) ?
+                         md->prov->max_cntrs :
+                         md->info->domain_attr->cntr_cnt;
     attr->num_cntrs    = iface->num_cntrs;
     attr->nic_entries  = iface->dwq.credit.pool->params.max;
     attr->share_entries =
             uct_cxi_trig_credit_pool_share(iface->dwq.credit.pool);
+    attr->share_cntrs  =
+            attr->max_cntrs /
+            uct_cxi_trig_credit_pool_procs(iface->dwq.credit.pool);
     ucs_snprintf_zero(attr->provider, sizeof(attr->provider), "%s",
                       md->info->fabric_attr->prov_name);
     ucs_snprintf_zero(attr->device, sizeof(attr->device), "%s",

@@ -83,7 +83,8 @@ typedef struct uct_cxi_trig_prov {
                                           in a process; of an interface by
                                           default */
     unsigned            max_cntrs;   /**< Counters of the NIC: processes share
-                                          them, to open one may fail earlier */
+                                          them, to open one may fail earlier;
+                                          0: as the provider tells */
     unsigned            max_tx;      /**< Longest transmit and ... */
     unsigned            max_rx;      /**< ... receive queue; 0: any */
     uint32_t            min_version; /**< Of libfabric */

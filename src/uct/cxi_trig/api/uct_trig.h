@@ -77,6 +77,9 @@ typedef struct uct_trig_iface_attr {
     unsigned nic_entries;   /**< Of all processes that share the NIC's service;
                                  of this one if there are no others */
     unsigned share_entries; /**< Of those, this process's share now */
+    unsigned share_cntrs;   /**< An equal part of max_cntrs for each of these
+                                 processes; nobody keeps the others from having
+                                 more */
 } uct_trig_iface_attr_t;
 
 
