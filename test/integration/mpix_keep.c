@@ -15,7 +15,7 @@
 #define COUNT 500
 #define MANY  200
 #define BURST 50        /* Messages of a start, each way */
-#define LEAK_MAX 100000 /* Bytes: one allocation for each second queue is more */
+#define LEAK_MAX 100000 /* Bytes: an allocation of each second queue is more */
 #define DROP_MAX 150000 /* Bytes: 1.5 for each request */
 
 
