@@ -233,8 +233,14 @@ static void check_stats(void)
                    "nothing was copied by a stream");
         return;
     }
+    if (getenv("UCX_CXI_TRIG_DEFERRED_ENTRIES") != NULL) {
+        printf("rank %d: %llu starts, %llu writes carried out for want of "
+               "entries\n", mpix_test.rank, (unsigned long long)stats.starts,
+               (unsigned long long)stats.proxied);
+    }
     /* A stream of a GPU does not reach the emulated card's trigger pages */
     MPIX_CHECK((stats.proxied == 0) ||
+               (getenv("UCX_CXI_TRIG_DEFERRED_ENTRIES") != NULL) ||
                (mpix_test.queue_type != MPIX_QUEUE_HOST),
                "%llu messages moved by a host thread",
                (unsigned long long)stats.proxied);

@@ -354,8 +354,10 @@ static void st_exec_join(st_exec_t *exec)
         }
         if (count > 0) {
             ST_OK(exec->me, ucp_st_exchange_create(exec->me->node.worker, ops,
-                                                   count, 0,
-                                                   &exec->exchanges[i]));
+                                                   count,
+                                                   prog->is_coupled[i] ?
+                                                   UCP_ST_EXCHANGE_FLAG_COUPLED
+                                                   : 0, &exec->exchanges[i]));
         }
     }
 }

@@ -131,6 +131,7 @@ static void st_gen_join(st_gen_t *gen)
             if (room == 0) {
                 room = 1 + st_gen_pick(gen, ST_PROG_MAX_BATCH);
                 ++next;
+                gen->prog->is_coupled[next] = st_gen_may(gen, 40);
             }
             gen->prog->exchange[op] = next;
             --room;
@@ -331,8 +332,18 @@ static void st_gen_start(st_gen_t *gen, int op)
 /* The use is over in this order of things */
 static int st_gen_can_wait(const st_gen_t *gen, int op)
 {
+    unsigned use = gen->ops[op].started;
+    int send     = ST_PROG_IS_RECV(op) ? ST_PROG_PEER(op) : op;
+    int other;
+
+    for (other = 0; other < 2 * gen->prog->num_msgs; ++other) {
+        if (st_prog_waits_for(gen->prog, send, other) &&
+            (gen->ops[ST_PROG_PEER(other)].started < use)) {
+            return 0;
+        }
+    }
     return (gen->ops[op].state == ST_GEN_STARTED) &&
-           (gen->ops[ST_PROG_PEER(op)].started >= gen->ops[op].started);
+           (gen->ops[ST_PROG_PEER(op)].started >= use);
 }
 
 static void st_gen_wait(st_gen_t *gen, int op)

@@ -37,6 +37,16 @@ int st_prog_rank_of(const st_prog_t *prog, int op)
     return prog->msgs[ST_PROG_MSG(op)].rank[ST_PROG_IS_RECV(op)];
 }
 
+int st_prog_waits_for(const st_prog_t *prog, int send, int other)
+{
+    int exchange = prog->exchange[send];
+
+    return (exchange != 0) && prog->is_coupled[exchange] &&
+           (prog->exchange[other] == exchange) && !ST_PROG_IS_RECV(other) &&
+           !prog->msgs[ST_PROG_MSG(send)].is_ready &&
+           !prog->msgs[ST_PROG_MSG(other)].is_ready;
+}
+
 st_step_t *st_prog_add(st_prog_t *prog, int rank, st_step_type_t type,
                        int queue)
 {
@@ -117,6 +127,30 @@ static void st_prog_print_rank(const st_prog_t *prog, int rank)
     }
 }
 
+static void st_prog_print_exchanges(const st_prog_t *prog)
+{
+    int exchange, op, is_there;
+
+    for (exchange = 1; exchange <= ST_PROG_MAX_OPS; ++exchange) {
+        is_there = 0;
+        for (op = 0; op < 2 * prog->num_msgs; ++op) {
+            if (prog->exchange[op] == exchange) {
+                if (!is_there) {
+                    printf("%s of rank %d:", prog->is_coupled[exchange] ?
+                           "coupled exchange" : "exchange",
+                           st_prog_rank_of(prog, op));
+                }
+                is_there = 1;
+                printf(" %c%d", ST_PROG_IS_RECV(op) ? 'r' : 's',
+                       ST_PROG_MSG(op));
+            }
+        }
+        if (is_there) {
+            printf("\n");
+        }
+    }
+}
+
 void st_prog_print(const st_prog_t *prog)
 {
     const st_prog_msg_t *msg;
@@ -132,6 +166,7 @@ void st_prog_print(const st_prog_t *prog)
                msg->scope, msg->length, msg->space, msg->uses,
                msg->is_ready ? ", ready" : "", msg->is_late ? ", late" : "");
     }
+    st_prog_print_exchanges(prog);
     for (i = 0; i < prog->num_ranks; ++i) {
         st_prog_print_rank(prog, i);
     }

@@ -100,12 +100,17 @@ typedef struct st_prog {
     uint8_t        exchange[ST_PROG_MAX_OPS]; /**< That an operation is of,
                                                    from 1; 0: of none. All its
                                                    steps are of all of it */
+    uint8_t        is_coupled[ST_PROG_MAX_OPS + 1]; /**< Exchanges */
     st_prog_rank_t ranks[ST_PROG_MAX_RANKS];
 } st_prog_t;
 
 
 /** The rank that an operation belongs to. */
 int st_prog_rank_of(const st_prog_t *prog, int op);
+
+/** Non-zero if a send waits for the counterpart of another one: both are of a
+ *  coupled exchange, and neither is a ready one. */
+int st_prog_waits_for(const st_prog_t *prog, int send, int other);
 
 /** Append a step; its operations are still to be set. NULL if there is no room
  *  for it. */

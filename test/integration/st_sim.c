@@ -125,14 +125,27 @@ static void st_sim_reset(st_sim_t *sim, const st_prog_t *prog)
     }
 }
 
-/* The use of a wait is over, as far as the streams have got */
+/* The use of a wait is over, as far as the streams have got: both sides have
+ * started it, and what its data waits for beside */
 static int st_sim_is_over(const st_sim_t *sim, int op, unsigned use)
 {
     const st_prog_msg_t *msg = &sim->prog->msgs[ST_PROG_MSG(op)];
+    int send                 = ST_PROG_IS_RECV(op) ? ST_PROG_PEER(op) : op;
+    int other;
 
-    return (sim->ops[op].ran >= use) &&
-           ((msg->is_ready && !ST_PROG_IS_RECV(op)) ||
-            (sim->ops[ST_PROG_PEER(op)].ran >= use));
+    if (sim->ops[op].ran < use) {
+        return 0;
+    }
+    if (msg->is_ready && !ST_PROG_IS_RECV(op)) {
+        return 1;
+    }
+    for (other = 0; other < 2 * sim->prog->num_msgs; ++other) {
+        if (st_prog_waits_for(sim->prog, send, other) &&
+            (sim->ops[ST_PROG_PEER(other)].ran < use)) {
+            return 0;
+        }
+    }
+    return sim->ops[ST_PROG_PEER(op)].ran >= use;
 }
 
 /* The clock of an operation's start when it ran */

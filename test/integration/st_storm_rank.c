@@ -2,12 +2,16 @@
 /*
  * st_storm_rank.c - one of the ranks.
  *
- * It has a queue for each other rank, with a send and a receive, all of them on
- * one stream, and uses them often. Each step that it makes is counted; the one
- * that the storm has chosen kills the victim. From then on what the rank has to
- * do with the victim, and nothing else, may fail: with an error that tells so
- * and which operation it was, or not at all. What is said to be complete is
- * complete.
+ * It has a send and a receive for each other rank, and uses them often, all of
+ * them on one stream. A set of them is used by one call: those of one other
+ * rank, or, in some storms, all; it may be an exchange. Each set has a queue.
+ *
+ * Each step that it makes is counted; the one that the storm has chosen kills
+ * the victim. From then on what the rank has to do with the victim, and nothing
+ * else, may fail: with an error that tells so and which operation it was, or
+ * not at all. Where all operations of a rank are one set, all of it may fail,
+ * and then what others have to do with that rank. What is said to be complete
+ * is complete.
  */
 #include "st_storm.h"
 #include "st_any.h"
@@ -22,33 +26,49 @@
 #define RECV      1
 #define MAX_AHEAD 8
 
+/* What ranks draw, beside uses */
+#define DRAW_JOINT    2000 /* whether all that a rank has is one set */
+#define DRAW_EXCHANGE 2001 /* of these numbers, one for each set */
+
 struct rank;
 
 /** What a rank has to do with another one. Of the host, but for the counts,
  *  which are the stream's until it was waited for. */
 typedef struct link {
-    struct rank    *rank;
-    int            other;
-    int            is_dead;   /* nothing is begun with it any more */
-    int            is_over;   /* and the host has waited for its queue */
-    int            is_mem[2]; /* others can map the buffer */
-    size_t         length[2];
-    uint8_t        *buffer[2];
-    ucp_st_peer_h  peer;
-    ucp_st_queue_h queue;
-    ucp_st_op_h    op[2];
-    uint64_t       filled;    /* uses */
-    uint64_t       checked;
-    uint64_t       first_bad; /* use with wrong data; 0: none */
+    struct rank   *rank;
+    int           other;
+    int           is_mem[2]; /* others can map the buffer */
+    size_t        length[2];
+    uint8_t       *buffer[2];
+    ucp_st_peer_h peer;
+    ucp_st_op_h   op[2];
+    uint64_t      filled;    /* uses */
+    uint64_t      checked;
+    uint64_t      first_bad; /* use with wrong data; 0: none */
 } link_t;
+
+/** What is used together. */
+typedef struct set {
+    struct rank       *rank;
+    int               is_dead;  /* nothing is begun with it any more */
+    int               is_over;  /* and the host has waited for its queue */
+    int               num_links;
+    link_t            *links[STORM_MAX_RANKS];
+    ucp_st_op_h       ops[2 * STORM_MAX_RANKS];
+    ucp_st_exchange_h exchange; /* NULL: it is none */
+    ucp_st_queue_h    queue;
+} set_t;
 
 typedef struct rank {
     storm_board_t   *board;
     int             index;
+    int             is_joint;
     uint64_t        state;   /* of random numbers */
     ucp_st_worker_h worker;
     ucs_gstream_h   stream;
     link_t          links[STORM_MAX_RANKS];
+    int             num_sets;
+    set_t           sets[STORM_MAX_RANKS];
 } rank_t;
 
 static const size_t lengths[] = {0, 8, 56, 1000, 16384, 20000, 100000, 300000};
@@ -74,6 +94,15 @@ static int is_victim(const link_t *link)
     return storm_is_killed(link->rank->board, link->other);
 }
 
+/* Non-zero if the victim's death may end this */
+static int is_excused(const link_t *link)
+{
+    const storm_board_t *board = link->rank->board;
+
+    return link->rank->is_joint ? storm_is_killed(board, board->victim) :
+                                  is_victim(link);
+}
+
 static int is_death(ucs_status_t status)
 {
     return (status == UCS_ERR_CONNECTION_RESET) ||
@@ -83,19 +112,23 @@ static int is_death(ucs_status_t status)
 
 /* Non-zero if a call did what it should; it may have failed for the victim's
  * sake */
-static int is_good(link_t *link, ucs_status_t status, const char *what)
+static int is_good(const link_t *link, ucs_status_t status, const char *what)
 {
-    if (status == UCS_OK) {
-        return 1;
-    }
-    if (!is_victim(link) || !is_death(status)) {
+    if ((status != UCS_OK) && (!is_excused(link) || !is_death(status))) {
         storm_complain(card_of(link->rank),
                        "%s with rank %d, which is %s: %s", what, link->other,
                        is_victim(link) ? "dead" : "alive",
                        ucs_status_string(status));
     }
-    link->is_dead = 1;
-    return 0;
+    return status == UCS_OK;
+}
+
+/* The same of a set */
+static void judge(set_t *set, ucs_status_t status, const char *what)
+{
+    if (!is_good(set->links[0], status, what)) {
+        set->is_dead = 1;
+    }
 }
 
 static void require(rank_t *rank, ucs_status_t status, const char *what)
@@ -205,141 +238,227 @@ static void make_op(link_t *link, int dir)
             "operation");
 }
 
-static void open_link(link_t *link)
+static uint64_t draw_rank(const rank_t *rank, unsigned what)
 {
-    rank_t *rank                 = link->rank;
-    const storm_card_t *card     = &rank->board->card[link->other];
+    return st_bytes_mix(st_bytes_mix(rank->board->seed, what), rank->index);
+}
+
+/* Non-zero if there is somebody */
+static int open_link(link_t *link)
+{
+    rank_t *rank             = link->rank;
+    const storm_card_t *card = &rank->board->card[link->other];
+
+    if (!await_address(link) ||
+        !is_good(link, ucp_st_peer_create(rank->worker, card->address,
+                                          card->length, &link->peer),
+                 "connecting")) {
+        return 0;
+    }
+    step(rank);
+    make_op(link, SEND);
+    make_op(link, RECV);
+    return 1;
+}
+
+/* Coupled is right: each rank starts the uses of all its operations at once, or
+ * there is one other rank */
+static void open_set(set_t *set)
+{
+    rank_t *rank                 = set->rank;
+    uint64_t drawn               = draw_rank(rank, DRAW_EXCHANGE +
+                                                   rank->num_sets);
     ucp_st_queue_params_t params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
         .stream     = rank->stream
     };
 
-    link->is_dead = !await_address(link);
-    if (link->is_dead ||
-        !is_good(link, ucp_st_peer_create(rank->worker, card->address,
-                                          card->length, &link->peer),
-                 "connecting")) {
-        return;
-    }
-    step(rank);
-    require(rank, ucp_st_queue_create(rank->worker, &params, &link->queue),
+    ++rank->num_sets;
+    require(rank, ucp_st_queue_create(rank->worker, &params, &set->queue),
             "queue");
-    make_op(link, SEND);
-    make_op(link, RECV);
-    (void)is_good(link, ucp_st_imatchall(link->op, 2), "imatchall");
+    if (drawn & 1) {
+        require(rank,
+                ucp_st_exchange_create(rank->worker, set->ops,
+                                       2 * set->num_links, (drawn & 2) ?
+                                       UCP_ST_EXCHANGE_FLAG_COUPLED : 0,
+                                       &set->exchange), "exchange");
+    }
+    judge(set, (set->exchange == NULL) ?
+               ucp_st_imatchall(set->ops, 2 * set->num_links) :
+               ucp_st_exchange_imatch(set->exchange), "imatchall");
     step(rank);
 }
 
-static void match_link(link_t *link)
+static void open_sets(rank_t *rank)
+{
+    set_t *set;
+    int other, i;
+
+    for (other = 0; other < rank->board->ranks; ++other) {
+        set       = &rank->sets[rank->num_sets];
+        set->rank = rank;
+        if ((other == rank->index) || !open_link(&rank->links[other])) {
+            continue;
+        }
+        for (i = 0; i < 2; ++i) {
+            set->ops[(2 * set->num_links) + i] = rank->links[other].op[i];
+        }
+        set->links[set->num_links++] = &rank->links[other];
+        if (!rank->is_joint) {
+            open_set(set);
+        }
+    }
+    if (rank->is_joint && (rank->sets[0].num_links > 0)) {
+        open_set(&rank->sets[0]);
+    }
+}
+
+static void match_set(set_t *set)
 {
     ucs_status_t status;
-    int dir;
+    int i;
 
-    for (dir = 0; (dir < 2) && !link->is_dead; ++dir) {
-        while ((status = ucp_st_match_test(link->op[dir])) == UCS_INPROGRESS) {
-            st_world_sleep(&link->rank->board->go, 1, 1);
+    for (i = 0; (i < 2 * set->num_links) && !set->is_dead; ++i) {
+        while ((status = ucp_st_match_test(set->ops[i])) == UCS_INPROGRESS) {
+            st_world_sleep(&set->rank->board->go, 1, 1);
         }
-        (void)is_good(link, status, "matching");
-        step(link->rank);
+        judge(set, status, "matching");
+        step(set->rank);
+    }
+}
+
+static void for_links(set_t *set, ucs_gstream_func_t func)
+{
+    int i;
+
+    for (i = 0; i < set->num_links; ++i) {
+        require(set->rank, ucs_gstream_enqueue_func(set->rank->stream, func,
+                                                    set->links[i]),
+                "function");
     }
 }
 
 /* The stream goes on behind a wait that an error has let pass */
-static void enqueue_use(link_t *link)
+static void enqueue_use(set_t *set)
 {
-    rank_t *rank = link->rank;
-
-    require(rank, ucs_gstream_enqueue_func(rank->stream, fill_func, link),
-            "fill");
-    if (!is_good(link, ucp_st_enqueue_startall(link->queue, link->op, 2),
-                 "start")) {
+    for_links(set, fill_func);
+    judge(set, (set->exchange == NULL) ?
+               ucp_st_enqueue_startall(set->queue, set->ops,
+                                       2 * set->num_links) :
+               ucp_st_enqueue_exchange_start(set->queue, set->exchange),
+          "start");
+    if (set->is_dead) {
         return;
     }
-    step(rank);
-    if (!is_good(link, ucp_st_enqueue_waitall(link->queue, link->op, 2),
-                 "wait")) {
+    step(set->rank);
+    judge(set, (set->exchange == NULL) ?
+               ucp_st_enqueue_waitall(set->queue, set->ops,
+                                      2 * set->num_links) :
+               ucp_st_enqueue_exchange_wait(set->queue, set->exchange),
+          "wait");
+    if (set->is_dead) {
         return;
     }
-    require(rank, ucs_gstream_enqueue_func(rank->stream, check_func, link),
-            "check");
-    step(rank);
+    for_links(set, check_func);
+    step(set->rank);
 }
 
-/* The host is told, with the operation; what was received before is right */
-static void wait_link(link_t *link)
+static int has_op(const set_t *set, ucp_st_op_h op)
 {
-    ucp_st_queue_error_t error = {0};
-    rank_t *rank               = link->rank;
-    ucp_st_op_attr_t attr;
-    ucs_status_t status;
+    int i;
 
-    status = ucp_st_queue_wait(link->queue, &error);
-    if (!is_good(link, status, "queue")) {
-        ++card_of(rank)->errors;
-        if ((error.status != status) ||
-            ((error.op != link->op[SEND]) && (error.op != link->op[RECV]))) {
-            storm_complain(card_of(rank),
-                           "queue for rank %d: error without its operation",
-                           link->other);
+    for (i = 0; i < 2 * set->num_links; ++i) {
+        if (set->ops[i] == op) {
+            return 1;
         }
     }
-    require(rank, ucs_gstream_synchronize(rank->stream), "stream");
-    require(rank, ucp_st_op_query(link->op[RECV], &attr), "query");
+    return 0;
+}
+
+/* What was received before an error is right */
+static void check_link(const set_t *set, const link_t *link)
+{
+    ucp_st_op_attr_t attr;
+
+    require(set->rank, ucp_st_op_query(link->op[RECV], &attr), "query");
     if ((link->first_bad > 0) &&
-        (!link->is_dead || (link->first_bad <= attr.completed))) {
-        storm_complain(card_of(rank),
+        (!set->is_dead || (link->first_bad <= attr.completed))) {
+        storm_complain(card_of(set->rank),
                        "use %lu from rank %d is wrong, %lu are complete",
                        link->first_bad, link->other, attr.completed);
     }
-    link->is_over = link->is_dead;
+}
+
+/* The host is told, with the operation */
+static void wait_set(set_t *set)
+{
+    ucp_st_queue_error_t error = {0};
+    rank_t *rank               = set->rank;
+    ucs_status_t status;
+    int i;
+
+    status = ucp_st_queue_wait(set->queue, &error);
+    judge(set, status, "queue");
+    if (status != UCS_OK) {
+        ++card_of(rank)->errors;
+        if ((error.status != status) || !has_op(set, error.op)) {
+            storm_complain(card_of(rank),
+                           "queue for rank %d: error without its operation",
+                           set->links[0]->other);
+        }
+    }
+    require(rank, ucs_gstream_synchronize(rank->stream), "stream");
+    for (i = 0; i < set->num_links; ++i) {
+        check_link(set, set->links[i]);
+    }
+    set->is_over = set->is_dead;
     step(rank);
 }
 
-static void use_links(rank_t *rank)
+static void use_sets(rank_t *rank)
 {
     unsigned ahead, uses, i;
-    link_t *link;
-    int other;
+    set_t *set;
 
     for (uses = 0; uses < STORM_USES; uses += ahead) {
         /* All ranks draw the same number: each use has its other half */
         ahead = 1 + (unsigned)(st_bytes_mix(rank->board->seed, 1000 + uses) %
                                MAX_AHEAD);
-        for (other = 0; other < rank->board->ranks; ++other) {
-            link = &rank->links[other];
-            for (i = 0; (i < ahead) && (other != rank->index) &&
-                        !link->is_dead; ++i) {
-                enqueue_use(link);
+        for (set = rank->sets; set < &rank->sets[rank->num_sets]; ++set) {
+            for (i = 0; (i < ahead) && !set->is_dead; ++i) {
+                enqueue_use(set);
             }
         }
-        for (other = 0; other < rank->board->ranks; ++other) {
-            link = &rank->links[other];
-            if ((link->queue != NULL) && !link->is_over) {
-                wait_link(link);
+        for (set = rank->sets; set < &rank->sets[rank->num_sets]; ++set) {
+            if (!set->is_over) {
+                wait_set(set);
             }
         }
     }
 }
 
-static void close_link(link_t *link)
+/* Until it is not busy */
+static void free_ops(set_t *set, int first)
 {
     ucs_status_t status;
-    int dir;
 
-    for (dir = 0; dir < 2; ++dir) {
-        if (link->op[dir] == NULL) {
-            continue;
-        }
-        do {
-            (void)ucp_st_worker_progress(link->rank->worker);
-            status = ucp_st_op_free(link->op[dir]);
-        } while (status == UCS_ERR_BUSY);
-        require(link->rank, status, "free");
-        step(link->rank);
+    do {
+        (void)ucp_st_worker_progress(set->rank->worker);
+        status = (set->exchange == NULL) ? ucp_st_op_free(set->ops[first]) :
+                                           ucp_st_exchange_free(set->exchange);
+    } while (status == UCS_ERR_BUSY);
+    require(set->rank, status, "free");
+    step(set->rank);
+}
+
+static void close_set(set_t *set)
+{
+    int i;
+
+    for (i = 0; i < ((set->exchange == NULL) ? 2 * set->num_links : 1); ++i) {
+        free_ops(set, i);
     }
-    if (link->queue != NULL) {
-        require(link->rank, ucp_st_queue_destroy(link->queue), "queue's end");
-    }
+    require(set->rank, ucp_st_queue_destroy(set->queue), "queue's end");
 }
 
 static void free_buffers(link_t *link)
@@ -355,24 +474,22 @@ static void free_buffers(link_t *link)
     }
 }
 
-/* All that is to be done with each of the others */
-static void for_others(rank_t *rank, void (*func)(link_t *link))
+static void for_sets(rank_t *rank, void (*func)(set_t *set))
 {
-    int other;
+    int i;
 
-    for (other = 0; other < rank->board->ranks; ++other) {
-        if (other != rank->index) {
-            func(&rank->links[other]);
-        }
+    for (i = 0; i < rank->num_sets; ++i) {
+        func(&rank->sets[i]);
     }
 }
 
 int storm_rank_main(storm_board_t *board, int index)
 {
     rank_t rank = {
-        .board = board,
-        .index = index,
-        .state = board->seed + index
+        .board    = board,
+        .index    = index,
+        .is_joint = (st_bytes_mix(board->seed, DRAW_JOINT) % 3) == 0,
+        .state    = board->seed + index
     };
     int other;
 
@@ -381,17 +498,19 @@ int storm_rank_main(storm_board_t *board, int index)
         rank.links[other].other = other;
     }
     open_worker(&rank);
-    for_others(&rank, open_link);
+    open_sets(&rank);
     at(&rank, "matching");
-    for_others(&rank, match_link);
+    for_sets(&rank, match_set);
     at(&rank, "using");
-    use_links(&rank);
+    use_sets(&rank);
     at(&rank, "freeing");
-    for_others(&rank, close_link);
+    for_sets(&rank, close_set);
     at(&rank, "destroying its worker");
     require(&rank, ucp_st_worker_destroy(rank.worker), "worker's end");
     at(&rank, "destroying its stream");
     require(&rank, ucs_gstream_destroy(rank.stream), "stream's end");
-    for_others(&rank, free_buffers);
+    for (other = 0; other < board->ranks; ++other) {
+        free_buffers(&rank.links[other]);
+    }
     return storm_end(board, index);
 }

@@ -45,6 +45,7 @@ static int        fail_number = -1;
 static int        fail_code;
 static fab_call_t fail_call = FAB_CALL_LAST; /* the next ones of these */
 static uint64_t   fail_left;
+static uint64_t   pass_left; /* before those fail */
 static fab_call_t failed_call = FAB_CALL_LAST;
 static const void *failed_caller;
 static uint64_t   counts[FAB_CALL_LAST];
@@ -144,7 +145,15 @@ void fab_intercept_fail_next(fab_call_t call, uint64_t count, int code)
 {
     ATOMIC_SET(fail_call, FAB_CALL_LAST);
     ATOMIC_SET(fail_code, code);
+    ATOMIC_SET(pass_left, 0);
     ATOMIC_SET(fail_left, count);
+    ATOMIC_SET(fail_call, call);
+}
+
+void fab_intercept_fail_after(fab_call_t call, uint64_t count, int code)
+{
+    fab_intercept_fail_next(FAB_CALL_LAST, UINT64_MAX, code);
+    ATOMIC_SET(pass_left, count);
     ATOMIC_SET(fail_call, call);
 }
 
@@ -324,13 +333,13 @@ static void add_gpu_memory(struct fi_info *info)
     }
 }
 
-/* Non-zero for one of the next calls that are to fail */
-static int take_left(void)
+/* Take one, if any is left */
+static int take(uint64_t *left_p)
 {
-    uint64_t left = ATOMIC_GET(fail_left);
+    uint64_t left = ATOMIC_GET(*left_p);
 
     while ((left > 0) &&
-           !__atomic_compare_exchange_n(&fail_left, &left, left - 1, 0,
+           !__atomic_compare_exchange_n(left_p, &left, left - 1, 0,
                                         __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
     return left > 0;
@@ -343,7 +352,8 @@ static int refuse(fab_call_t call, const void *caller)
         return 0; /* the provider itself */
     }
     ATOMIC_ADD(counts[call], 1);
-    if ((ATOMIC_GET(fail_call) == call) && take_left()) {
+    if ((ATOMIC_GET(fail_call) == call) && !take(&pass_left) &&
+        take(&fail_left)) {
         return -ATOMIC_GET(fail_code);
     }
     if ((ATOMIC_GET(fail_number) < 0) || (ATOMIC_ADD(fail_number, -1) != -1)) {

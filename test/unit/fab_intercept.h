@@ -47,6 +47,9 @@ uint64_t fab_intercept_left(void);
 /** Have all calls of a kind fail with -`code`; FAB_CALL_LAST ends that. */
 void fab_intercept_fail_all(fab_call_t call, int code);
 
+/** The same, but for the next `count`. */
+void fab_intercept_fail_after(fab_call_t call, uint64_t count, int code);
+
 /** Which call was refused; FAB_CALL_LAST: none so far. */
 fab_call_t fab_intercept_failed(void);
 

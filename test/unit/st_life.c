@@ -16,6 +16,10 @@
 #define LENGTH  20000
 #define USES    3
 
+/* Of an exchange: sends, then as many receives */
+#define NUM_SENDS  2
+#define NUM_JOINED (2 * NUM_SENDS)
+
 /* Of the words that are put and got: source, destination, signal, and what is
  * got */
 #define NUM_WORDS 4
@@ -33,6 +37,9 @@ typedef struct side {
     ucs_status_t    destroyed;
     int             is_gone;
     uint8_t         data[NUM_OPS][LENGTH];
+    ucp_st_op_h     joined[NUM_JOINED];
+    ucp_st_exchange_h exchange; /* of them; coupled at one side */
+    uint8_t         joined_data[NUM_JOINED][LENGTH];
 } side_t;
 
 static side_t sides[2];
@@ -76,56 +83,88 @@ static ucs_status_t connect_side(side_t *side, side_t *other)
     return status;
 }
 
-static ucs_status_t make_ops(side_t *side, int is_send)
+/* Of the lengths, number `tag` % 100 is its */
+static ucs_status_t make_op(side_t *side, int is_send, uint64_t tag, void *data,
+                            ucp_st_op_h *op_p)
 {
+    unsigned number           = tag % 100;
+
     ucp_st_op_params_t params = {
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
                       UCP_ST_OP_PARAM_FIELD_MODE,
-        .peer       = side->peer
+        .buffer     = data,
+        .length     = lengths[number],
+        .peer       = side->peer,
+        .tag        = tag,
+        .mode       = (number == 1) ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD
     };
+
+    return (is_send ? ucp_st_send_init : ucp_st_recv_init)(side->worker,
+                                                           &params, op_p);
+}
+
+/* The first side sends what is alone, and all ready ones */
+static ucs_status_t make_ops(side_t *side, int is_first)
+{
     ucs_status_t status = UCS_OK;
     unsigned i;
 
     for (i = 0; (i < NUM_OPS) && (status == UCS_OK); ++i) {
-        params.buffer = side->data[i];
-        params.length = lengths[i];
-        params.tag    = i;
-        params.mode   = (i == 1) ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD;
-        status        = is_send ?
-                        ucp_st_send_init(side->worker, &params, &side->ops[i]) :
-                        ucp_st_recv_init(side->worker, &params, &side->ops[i]);
+        status = make_op(side, is_first, i, side->data[i], &side->ops[i]);
     }
-    return status;
+    for (i = 0; (i < NUM_JOINED) && (status == UCS_OK); ++i) {
+        status = make_op(side, i < NUM_SENDS,
+                         (2 * (i % NUM_SENDS)) +
+                         (((i < NUM_SENDS) == is_first) ? 100 : 200),
+                         side->joined_data[i], &side->joined[i]);
+    }
+    return (status != UCS_OK) ? status :
+           ucp_st_exchange_create(side->worker, side->joined, NUM_JOINED,
+                                  is_first ? UCP_ST_EXCHANGE_FLAG_COUPLED : 0,
+                                  &side->exchange);
+}
+
+/* UCS_OK if all of a side are matched, UCS_INPROGRESS, or an error */
+static ucs_status_t match_test(side_t *side)
+{
+    ucs_status_t result = ucp_st_exchange_match_test(side->exchange);
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; (i < NUM_OPS) && !UCS_STATUS_IS_ERR(result); ++i) {
+        status = ucp_st_match_test(side->ops[i]);
+        result = (status == UCS_OK) ? result : status;
+    }
+    return result;
 }
 
 /* Progress both sides until all operations are matched, or one is in error */
 static ucs_status_t match_all(void)
 {
-    ucs_status_t status, result;
-    unsigned i, j;
+    ucs_status_t status, results[2];
+    unsigned i;
 
     for (i = 0; i < 2; ++i) {
         status = ucp_st_imatchall(sides[i].ops, NUM_OPS);
+        if (status == UCS_OK) {
+            status = ucp_st_exchange_imatch(sides[i].exchange);
+        }
         if (status != UCS_OK) {
             return status;
         }
     }
     do {
-        result = UCS_OK;
         for (i = 0; i < 2; ++i) {
-            for (j = 0; j < NUM_OPS; ++j) {
-                status = ucp_st_match_test(sides[i].ops[j]);
-                if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-                    return status;
-                }
-                result = (status == UCS_OK) ? result : status;
+            results[i] = match_test(&sides[i]);
+            if (UCS_STATUS_IS_ERR(results[i])) {
+                return results[i];
             }
         }
         (void)sched_yield();
-    } while (result == UCS_INPROGRESS);
-    return result;
+    } while ((results[0] != UCS_OK) || (results[1] != UCS_OK));
+    return UCS_OK;
 }
 
 /* Receives first, for the ready send; each side's waits pass in stream order */
@@ -136,6 +175,10 @@ static ucs_status_t use_all(void)
 
     for (i = 1; i >= 0; --i) {
         status = ucp_st_enqueue_startall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status == UCS_OK) {
+            status = ucp_st_enqueue_exchange_start(sides[i].queue,
+                                                   sides[i].exchange);
+        }
         if (status != UCS_OK) {
             return status;
         }
@@ -146,6 +189,10 @@ static ucs_status_t use_all(void)
     }
     for (i = 0; i < 2; ++i) {
         status = ucp_st_enqueue_waitall(sides[i].queue, sides[i].ops, NUM_OPS);
+        if (status == UCS_OK) {
+            status = ucp_st_enqueue_exchange_wait(sides[i].queue,
+                                                  sides[i].exchange);
+        }
         if (status != UCS_OK) {
             return status;
         }
@@ -172,15 +219,38 @@ static ucs_status_t wait_both(void)
     return UCS_OK;
 }
 
+static void fill_all(unsigned use)
+{
+    unsigned i;
+
+    for (i = 0; i < NUM_OPS; ++i) {
+        memset(sides[0].data[i], 'a' + use, lengths[i]);
+    }
+    for (i = 0; i < NUM_SENDS; ++i) {
+        memset(sides[0].joined_data[i], 'A' + use, lengths[2 * i]);
+        memset(sides[1].joined_data[i], '0' + use, lengths[2 * i]);
+    }
+}
+
+/* Each side's sends are the other one's receives */
+static void check_joined(const side_t *from, const side_t *to)
+{
+    unsigned i;
+
+    for (i = 0; i < NUM_SENDS; ++i) {
+        CU_ASSERT_EQUAL(memcmp(from->joined_data[i],
+                               to->joined_data[NUM_SENDS + i],
+                               lengths[2 * i]), 0);
+    }
+}
+
 static ucs_status_t use_often(void)
 {
     ucs_status_t status = UCS_OK;
     unsigned i, j;
 
     for (i = 0; (i < USES) && (status == UCS_OK); ++i) {
-        for (j = 0; j < NUM_OPS; ++j) {
-            memset(sides[0].data[j], 'a' + i, lengths[j]);
-        }
+        fill_all(i);
         status = use_all();
         if (status == UCS_OK) {
             status = wait_both();
@@ -188,6 +258,10 @@ static ucs_status_t use_often(void)
         for (j = 0; (j < NUM_OPS) && (status == UCS_OK); ++j) {
             CU_ASSERT_EQUAL(memcmp(sides[0].data[j], sides[1].data[j],
                                    lengths[j]), 0);
+        }
+        if (status == UCS_OK) {
+            check_joined(&sides[0], &sides[1]);
+            check_joined(&sides[1], &sides[0]);
         }
     }
     return status;
@@ -313,17 +387,6 @@ static ucs_status_t run(void)
     return (status == UCS_OK) ? use_words() : status;
 }
 
-/* Where the wait could not be enqueued, it is now; no other start lacks one */
-static void wait_again(side_t *side, ucp_st_op_h op)
-{
-    ucp_st_op_attr_t attr;
-
-    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
-    if (attr.started > 0) {
-        (void)ucp_st_enqueue_wait(side->queue, op);
-    }
-}
-
 static void progress_both(void)
 {
     (void)ucp_st_worker_progress(sides[0].worker);
@@ -331,27 +394,69 @@ static void progress_both(void)
     (void)sched_yield();
 }
 
+static int was_started(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return attr.started > 0;
+}
+
 /* An operation of a stream that still waits is busy: the peer's end, which is
- * found out by and by, releases it */
-static void close_ops(side_t *side)
+ * found out by and by, releases it. Where the wait could not be enqueued, it is
+ * now; no other start lacks one. */
+static void close_op(side_t *side, ucp_st_op_h op)
+{
+    ucs_status_t status;
+
+    if (ucp_st_op_free(op) == UCS_OK) {
+        return;
+    }
+    if (was_started(op)) {
+        (void)ucp_st_enqueue_wait(side->queue, op);
+    }
+    do {
+        status = ucp_st_op_free(op);
+        progress_both();
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+/* The same; one that could not be made has its operations only */
+static void close_exchange(side_t *side)
 {
     ucs_status_t status;
     unsigned i;
 
-    for (i = 0; i < NUM_OPS; ++i) {
-        if (side->ops[i] == NULL) {
-            continue;
+    for (i = 0; (side->exchange == NULL) && (i < NUM_JOINED); ++i) {
+        if (side->joined[i] != NULL) {
+            close_op(side, side->joined[i]);
         }
-        if (ucp_st_op_free(side->ops[i]) == UCS_OK) {
-            continue;
-        }
-        wait_again(side, side->ops[i]);
-        do {
-            status = ucp_st_op_free(side->ops[i]);
-            progress_both();
-        } while (status == UCS_ERR_BUSY);
-        CU_ASSERT_EQUAL(status, UCS_OK);
     }
+    if ((side->exchange == NULL) ||
+        (ucp_st_exchange_free(side->exchange) == UCS_OK)) {
+        return;
+    }
+    if (was_started(side->joined[0])) {
+        (void)ucp_st_enqueue_exchange_wait(side->queue, side->exchange);
+    }
+    do {
+        status = ucp_st_exchange_free(side->exchange);
+        progress_both();
+    } while (status == UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(status, UCS_OK);
+}
+
+static void close_ops(side_t *side)
+{
+    unsigned i;
+
+    for (i = 0; i < NUM_OPS; ++i) {
+        if (side->ops[i] != NULL) {
+            close_op(side, side->ops[i]);
+        }
+    }
+    close_exchange(side);
 }
 
 /* Operations that no quiet was enqueued for may not be over */

@@ -1,167 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_exchange.c - exchanges: data, what they cost on lane trig, what is
- * refused, and that they fail as a whole.
+ * test_st_exchange.c - exchanges: data, what they cost, and what is refused.
+ * test_st_exchange_end.c has how they end.
  */
 #include "../integration/st_any.h"
 #include "st_cunit.h"
-#include "st_pair.h"
+#include "st_halves.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define HALO 26   /* neighbours */
-#define LEN  1000
 #define USES 20
-
-/* How many of each, of which mode; and of the exchange */
-typedef struct {
-    int      sends;
-    int      recvs;
-    int      is_ready;
-    uint64_t flags;
-} shape_t;
-
-/* One side's operations, and buffers */
-typedef struct {
-    st_side_t         *side;
-    int               sends;
-    int               recvs;
-    uint8_t           (*sbuf)[LEN];
-    uint8_t           (*rbuf)[LEN];
-    ucp_st_op_h       *ops; /* sends, then receives */
-    ucp_st_exchange_h exchange; /* NULL: the operations are used alone */
-} half_t;
-
-static size_t half_count(const half_t *half)
-{
-    return half->sends + half->recvs;
-}
-
-/* Tags of side A's sends are even, those of B's odd. `shape` is that of A,
- * whose sends B receives. */
-static void half_init(half_t *half, st_side_t *side, int index,
-                      const shape_t *shape)
-{
-    int sends    = (index == ST_A) ? shape->sends : shape->recvs;
-    int recvs    = (index == ST_A) ? shape->recvs : shape->sends;
-    int is_ready = (index == ST_A) && shape->is_ready;
-    int i;
-
-    *half = (half_t){.side = side, .sends = sends, .recvs = recvs};
-    half->sbuf = calloc(sends + 1, LEN);
-    half->rbuf = calloc(recvs + 1, LEN);
-    half->ops  = calloc(sends + recvs + 1, sizeof(*half->ops));
-    CU_ASSERT_FATAL((half->sbuf != NULL) && (half->rbuf != NULL) &&
-                    (half->ops != NULL));
-    for (i = 0; i < sends; ++i) {
-        half->ops[i] = (is_ready ? st_rsend : st_send)(side, half->sbuf[i], LEN,
-                                                       (2 * i) + index);
-    }
-    for (i = 0; i < recvs; ++i) {
-        half->ops[sends + i] = st_recv(side, half->rbuf[i], LEN,
-                                       (2 * i) + !index);
-    }
-}
-
-static void half_join(half_t *half, uint64_t flags)
-{
-    CU_ASSERT_EQUAL_FATAL(ucp_st_exchange_create(half->side->worker, half->ops,
-                                                 half_count(half), flags,
-                                                 &half->exchange), UCS_OK);
-}
-
-static void half_start(half_t *half)
-{
-    CU_ASSERT_EQUAL((half->exchange == NULL) ?
-                    ucp_st_enqueue_startall(half->side->queue, half->ops,
-                                            half_count(half)) :
-                    ucp_st_enqueue_exchange_start(half->side->queue,
-                                                  half->exchange), UCS_OK);
-}
-
-static void half_wait(half_t *half)
-{
-    CU_ASSERT_EQUAL((half->exchange == NULL) ?
-                    ucp_st_enqueue_waitall(half->side->queue, half->ops,
-                                           half_count(half)) :
-                    ucp_st_enqueue_exchange_wait(half->side->queue,
-                                                 half->exchange), UCS_OK);
-}
-
-static void half_cleanup(half_t *half)
-{
-    size_t i;
-
-    if (half->exchange != NULL) {
-        CU_ASSERT_EQUAL(ucp_st_exchange_free(half->exchange), UCS_OK);
-    }
-    for (i = 0; (half->exchange == NULL) && (i < half_count(half)); ++i) {
-        st_free(half->ops[i]);
-    }
-    free(half->ops);
-    free(half->sbuf);
-    free(half->rbuf);
-}
-
-static void halves_match(half_t halves[2])
-{
-    size_t i;
-    int k;
-
-    for (k = 0; k < 2; ++k) {
-        CU_ASSERT_EQUAL((halves[k].exchange == NULL) ?
-                        ucp_st_imatchall(halves[k].ops,
-                                         half_count(&halves[k])) :
-                        ucp_st_exchange_imatch(halves[k].exchange), UCS_OK);
-    }
-    for (k = 0; k < 2; ++k) {
-        for (i = 0; i < half_count(&halves[k]); ++i) {
-            while (ucp_st_match_test(halves[k].ops[i]) == UCS_INPROGRESS) {
-                ucp_st_worker_progress(halves[!k].side->worker);
-            }
-            CU_ASSERT_EQUAL(ucp_st_match_test(halves[k].ops[i]), UCS_OK);
-        }
-        if (halves[k].exchange != NULL) {
-            CU_ASSERT_EQUAL(ucp_st_exchange_match_test(halves[k].exchange),
-                            UCS_OK);
-        }
-    }
-}
-
-/* Fill what use k sends */
-static void half_fill(half_t *half, uint64_t use)
-{
-    int i;
-
-    for (i = 0; i < half->sends; ++i) {
-        st_fill(half->sbuf[i], LEN, (use * 1000) + i);
-    }
-}
-
-static void half_check(const half_t *half, uint64_t use)
-{
-    int i;
-
-    for (i = 0; i < half->recvs; ++i) {
-        CU_ASSERT_TRUE(st_check(half->rbuf[i], LEN, (use * 1000) + i));
-    }
-}
-
-/* Receives are started before the sends are, as ready ones need */
-static void halves_use(half_t halves[2], st_pair_t *pair, uint64_t use)
-{
-    half_fill(&halves[ST_A], use);
-    half_fill(&halves[ST_B], use);
-    half_start(&halves[ST_B]);
-    CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair->side[ST_B].stream), UCS_OK);
-    half_start(&halves[ST_A]);
-    half_wait(&halves[ST_A]);
-    half_wait(&halves[ST_B]);
-    st_pair_sync(pair);
-    half_check(&halves[ST_A], use);
-    half_check(&halves[ST_B], use);
-}
 
 /* What a use of a side has cost so far, by its statistics */
 typedef struct {
@@ -193,11 +42,13 @@ static void run_shape(const shape_t *shape, const uint64_t *flags_b)
                        ((shape->recvs > 0) ||
                         (shape->is_ready && (shape->sends > 0)));
     uint64_t ops     = shape->sends + shape->recvs;
-    uint64_t words   = (ops > 0);
+    /* Other lanes have a word for each operation, and a function that starts
+     * all */
+    uint64_t words   = is_trig ? (ops > 0) : ops;
     /* No stream of a GPU reaches the emulated card: one word tells a thread of
      * all starts of a call */
-    uint64_t stores  = (st_any_type() == UCS_GSTREAM_TYPE_HOST) ? starts :
-                                                                  (starts > 0);
+    uint64_t stores  = (is_trig && (st_any_type() == UCS_GSTREAM_TYPE_HOST)) ?
+                       starts : (starts > 0);
     uint64_t cntrs;
     half_t halves[2];
     cost_t before, after;
@@ -226,9 +77,9 @@ static void run_shape(const shape_t *shape, const uint64_t *flags_b)
         halves_use(halves, &pair, k);
     }
     after = cost_of(&pair.side[ST_A]);
+    CU_ASSERT_EQUAL(after.stores - before.stores, stores * USES);
+    CU_ASSERT_EQUAL(after.words - before.words, words * USES);
     if (is_trig) {
-        CU_ASSERT_EQUAL(after.stores - before.stores, stores * USES);
-        CU_ASSERT_EQUAL(after.words - before.words, words * USES);
         CU_ASSERT_EQUAL(after.deferred - before.deferred,
                         (ops + words) * USES);
     }
@@ -247,8 +98,7 @@ static const shape_t shapes[] = {
     {.sends = 0, .recvs = 0}
 };
 
-static const shape_t two   = {.sends = 2, .recvs = 2};
-static const shape_t three = {.sends = 3, .recvs = 3};
+static const shape_t two  = {.sends = 2, .recvs = 2};
 static const shape_t four  = {.sends = 4, .recvs = 4};
 
 /* What a use costs, of the card and of the stream (docs/protocols.md) */
@@ -283,9 +133,9 @@ ST_CASE(one_is_coupled)
 }
 
 /* The hosts are far ahead of their streams, one side of the other */
-static void run_ahead(uint64_t flags)
+static void run_ahead(uint64_t flags, unsigned max_uses)
 {
-    unsigned uses = st_any_ahead(500);
+    unsigned uses = st_any_ahead(max_uses);
     half_t halves[2];
     st_pair_t pair;
     unsigned i;
@@ -314,15 +164,9 @@ static void run_ahead(uint64_t flags)
     st_pair_cleanup(&pair);
 }
 
-ST_CASE(ahead)
-{
-    run_ahead(0);
-}
-
-ST_CASE(ahead_coupled)
-{
-    run_ahead(UCP_ST_EXCHANGE_FLAG_COUPLED);
-}
+/* A card has entries for less than 60 of these uses */
+ST_CASE_CALL(ahead, run_ahead(0, 200))
+ST_CASE_CALL(ahead_coupled, run_ahead(UCP_ST_EXCHANGE_FLAG_COUPLED, 200))
 
 /* Over several cards, in several writes, and with two entries a side */
 ST_CASE(settings)
@@ -338,8 +182,8 @@ ST_CASE(settings)
     setenv("UCX_ST_CHUNK_MIN", "256", 1);
     for (i = 0; i < ST_CUNIT_COUNT(settings); ++i) {
         old = st_env_set(settings[i][0], settings[i][1]);
-        run_ahead(0);
-        run_ahead(UCP_ST_EXCHANGE_FLAG_COUPLED);
+        run_ahead(0, 60);
+        run_ahead(UCP_ST_EXCHANGE_FLAG_COUPLED, 60);
         st_env_restore(settings[i][0], old);
     }
     unsetenv("UCX_ST_CHUNK_MIN");
@@ -384,6 +228,37 @@ ST_CASE(many)
     st_pair_cleanup(&pair);
 }
 
+/* A thousand operations, which are more than a card has entries for */
+ST_CASE(thousand)
+{
+    static const shape_t thousand = {.sends = 500, .recvs = 500};
+    half_t halves[2];
+    st_pair_t pair;
+    uint64_t cntrs;
+    int k;
+
+    if (!st_pair_init(&pair)) {
+        return;
+    }
+    cntrs = st_stats(&pair.side[ST_A]).cntrs;
+    for (k = 0; k < 2; ++k) {
+        half_init(&halves[k], &pair.side[k], k, &thousand);
+        half_join(&halves[k], UCP_ST_EXCHANGE_FLAG_COUPLED);
+    }
+    halves_match(halves);
+    CU_ASSERT_EQUAL(st_stats(&pair.side[ST_A]).fallbacks, 0);
+    if (st_lane() == UCP_ST_LANE_TRIG) {
+        CU_ASSERT_EQUAL(st_stats(&pair.side[ST_A]).cntrs - cntrs, 3);
+        CU_ASSERT_EQUAL(st_stats(&pair.side[ST_A]).entries, 0);
+    }
+    for (k = 0; k < 3; ++k) {
+        halves_use(halves, &pair, k);
+    }
+    half_cleanup(&halves[ST_A]);
+    half_cleanup(&halves[ST_B]);
+    st_pair_cleanup(&pair);
+}
+
 /* S5: what is of an exchange is used with it, and once before its wait */
 ST_PAIR_CASE(refused)
 {
@@ -419,11 +294,15 @@ ST_PAIR_CASE(refused)
                     UCS_ERR_NO_MESSAGE);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, halves[ST_A].ops[0]),
                     UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(a->queue, halves[ST_A].ops, 4),
+                    UCS_ERR_INVALID_PARAM);
     half_start(&halves[ST_A]);
     CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(a->queue,
                                                   halves[ST_A].exchange),
                     UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait(a->queue, halves[ST_A].ops[0]),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(a->queue, halves[ST_A].ops, 4),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_exchange_free(halves[ST_A].exchange), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_exchange_test(halves[ST_A].exchange),
@@ -438,89 +317,48 @@ ST_PAIR_CASE(refused)
     half_cleanup(&halves[ST_B]);
 }
 
-/* S9: counterpart number `index` is freed while the exchange is under way, the
- * others are not started: all fails, its waits pass, and nothing stays */
-static void run_lost_half(uint64_t flags, size_t index)
+/* S5: waited for on the queue of its start, and on another queue once the host
+ * has seen that wait pass; on the same one it may be ahead */
+ST_PAIR_CASE(other_queue)
 {
-    ucp_st_queue_error_t error;
     half_t halves[2];
-    ucp_st_op_attr_t attr;
-    st_pair_t pair;
-    size_t i;
+    st_side_t more;
+    int k;
 
-    if (!st_pair_init(&pair)) {
-        return;
+    for (k = 0; k < 2; ++k) {
+        half_init(&halves[k], &pair->side[k], k, &two);
+        half_join(&halves[k], 0);
+        half_fill(&halves[k], 3);
     }
-    half_init(&halves[ST_A], &pair.side[ST_A], ST_A, &three);
-    half_init(&halves[ST_B], &pair.side[ST_B], ST_B, &three);
-    half_join(&halves[ST_A], flags);
     halves_match(halves);
-    halves_use(halves, &pair, 1);
+    st_more_init(&more, a);
+    half_start(&halves[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(more.queue,
+                                                 halves[ST_A].exchange),
+                    UCS_ERR_INVALID_PARAM);
+    half_wait(&halves[ST_A]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(more.queue,
+                                                  halves[ST_A].exchange),
+                    UCS_ERR_BUSY);
     half_start(&halves[ST_A]);
     half_wait(&halves[ST_A]);
-    st_free(halves[ST_B].ops[index]);
-    while (ucp_st_queue_query(pair.side[ST_A].queue, &error) ==
-           UCS_INPROGRESS) {
-        ucp_st_worker_progress(pair.side[ST_B].worker);
+    for (k = 0; k < 2; ++k) {
+        half_start(&halves[ST_B]);
+        half_wait(&halves[ST_B]);
     }
-    CU_ASSERT_EQUAL(error.status, UCS_ERR_CANCELED);
-    for (i = 0; i < 6; ++i) {
-        CU_ASSERT_EQUAL(ucp_st_op_query(halves[ST_A].ops[i], &attr), UCS_OK);
-        CU_ASSERT_EQUAL(attr.status, UCS_ERR_CANCELED);
-    }
-    CU_ASSERT_NOT_EQUAL(ucp_st_enqueue_exchange_start(pair.side[ST_A].queue,
-                                                      halves[ST_A].exchange),
-                        UCS_OK);
-    /* The others' halves cannot be started any more */
-    for (i = 0; i < 6; ++i) {
-        if (i != index) {
-            CU_ASSERT_TRUE(st_start_becomes(&pair, &pair.side[ST_B],
-                                            halves[ST_B].ops[i],
-                                            UCS_ERR_CANCELED));
-            st_free(halves[ST_B].ops[i]);
-        }
-    }
-    halves[ST_B].sends = halves[ST_B].recvs = 0;
+    st_pair_sync(pair);
+    halves[ST_A].side = &more;
+    half_start(&halves[ST_A]);
+    half_start(&halves[ST_B]);
+    half_wait(&halves[ST_A]);
+    half_wait(&halves[ST_B]);
+    st_sync(&more);
+    st_pair_sync(pair);
+    half_check(&halves[ST_A], 3);
+    half_check(&halves[ST_B], 3);
     half_cleanup(&halves[ST_A]);
     half_cleanup(&halves[ST_B]);
-    st_drain(&pair);
-    st_pair_cleanup(&pair);
-}
-
-ST_CASE(lost_half)
-{
-    run_lost_half(0, 0);
-    run_lost_half(0, 5);
-}
-
-ST_CASE(lost_half_coupled)
-{
-    run_lost_half(UCP_ST_EXCHANGE_FLAG_COUPLED, 0);
-    run_lost_half(UCP_ST_EXCHANGE_FLAG_COUPLED, 5);
-}
-
-/* S12: freed in every state before */
-ST_PAIR_CASE(freed_early)
-{
-    half_t halves[2];
-
-    half_init(&halves[ST_A], a, ST_A, &two);
-    half_join(&halves[ST_A], 0);
-    half_cleanup(&halves[ST_A]);
-
-    half_init(&halves[ST_A], a, ST_A, &two);
-    half_join(&halves[ST_A], UCP_ST_EXCHANGE_FLAG_COUPLED);
-    CU_ASSERT_EQUAL(ucp_st_exchange_imatch(halves[ST_A].exchange), UCS_OK);
-    half_cleanup(&halves[ST_A]);
-    st_drain(pair); /* the peer has forgotten them */
-
-    half_init(&halves[ST_A], a, ST_A, &two);
-    half_init(&halves[ST_B], b, ST_B, &two);
-    half_join(&halves[ST_A], UCP_ST_EXCHANGE_FLAG_COUPLED);
-    halves_match(halves);
-    half_cleanup(&halves[ST_A]);
-    half_cleanup(&halves[ST_B]);
-    st_drain(pair);
+    st_more_cleanup(&more);
 }
 
 int main(int argc, char **argv)

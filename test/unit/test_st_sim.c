@@ -159,6 +159,27 @@ ST_CASE(rings)
     LEGAL(judge("aa", "s0 w0 r0@1 v0@1", ""));
 }
 
+/* The first rank's sends are of a coupled exchange: they wait for both
+ * receives, of which one may be started when the other's rank has sent on */
+static st_sim_result_t judge_coupled(int is_coupled, const char *c)
+{
+    setup("ab ac bc", 3);
+    prog.exchange[0]   = prog.exchange[2] = 1;
+    prog.is_coupled[1] = (uint8_t)is_coupled;
+    add_steps(0, "s0 s1 w0 w1");
+    add_steps(1, "r0 w0 s2 w2");
+    add_steps(2, c);
+    return st_sim_run(sim, &prog);
+}
+
+ST_CASE(coupled)
+{
+    LEGAL(judge_coupled(0, "r2 w2 r1 w1"));
+    DEADLOCK(judge_coupled(1, "r2 w2 r1 w1"));
+    LEGAL(judge_coupled(1, "r2 r1 w2 w1"));
+    LEGAL(judge_coupled(1, "r1 w1 r2 w2"));
+}
+
 /* Hosts that wait hold up what they enqueue later */
 ST_CASE(hosts)
 {
@@ -296,7 +317,7 @@ ST_CASE(generator)
     st_gen_options_t options = ST_GEN_DEFAULTS;
     st_gen_counts_t counts   = {0};
     st_prog_t *again         = malloc(sizeof(*again));
-    unsigned ready = 0, shared_keys = 0;
+    unsigned ready = 0, shared_keys = 0, coupled = 0;
     int seed, op;
 
     CU_ASSERT_PTR_NOT_NULL_FATAL(again);
@@ -304,7 +325,9 @@ ST_CASE(generator)
         st_gen_program(&prog, sim, (uint64_t)seed, &options, &counts);
         CU_ASSERT_EQUAL(st_sim_run(sim, &prog), ST_SIM_LEGAL);
         for (op = 0; op < 2 * prog.num_msgs; ++op) {
-            ready += prog.msgs[ST_PROG_MSG(op)].is_ready;
+            ready   += prog.msgs[ST_PROG_MSG(op)].is_ready;
+            coupled += (prog.exchange[op] != 0) &&
+                       prog.is_coupled[prog.exchange[op]];
             if (!prog.msgs[ST_PROG_MSG(op)].is_late) {
                 CU_ASSERT_TRUE(match_agrees(&prog, op));
             }
@@ -321,6 +344,7 @@ ST_CASE(generator)
     CU_ASSERT(counts.moves > 500);
     CU_ASSERT(ready > 20);
     CU_ASSERT(shared_keys > 20);
+    CU_ASSERT(coupled > 20);
     free(again);
 }
 

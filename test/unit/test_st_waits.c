@@ -347,6 +347,72 @@ WAITS_CASE(queue_send, "0.1s")
     st_free2(op[ST_A], op[ST_B]);
 }
 
+/* An exchange of two sends, of which the second one's receive is not started:
+ * it waits as long, and says for what. On lane trig all of it waits, coupled or
+ * not; then nothing of it was sent, and of no send it is known which receive is
+ * missing. */
+static void wait_exchange(st_pair_t *pair, uint64_t flags)
+{
+    static uint8_t buffer[4][ST_LONG];
+    st_side_t *a   = &pair->side[ST_A];
+    st_side_t *b   = &pair->side[ST_B];
+    int is_trig    = (st_lane() == UCP_ST_LANE_TRIG);
+    int is_coupled = is_trig && (flags != 0);
+    ucp_st_exchange_h exchange;
+    ucp_st_op_h send[2], recv[2];
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        send[i] = st_send(a, buffer[i], ST_LONG, i);
+        recv[i] = st_recv(b, buffer[2 + i], ST_LONG, i);
+        st_fill(buffer[i], ST_LONG, i);
+    }
+    CU_ASSERT_EQUAL(ucp_st_exchange_create(a->worker, send, 2, flags,
+                                           &exchange), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        st_match_ok(send[i], recv[i]);
+    }
+    st_start(b, recv[0]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(a->queue, exchange), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(a->queue, exchange), UCS_OK);
+    until_both(SEND, ", tag 1, use 1, on lane");
+    CU_ASSERT_EQUAL(lines(", tag 1, use 1, on lane", is_coupled ?
+                          "; lane trig does not know whether the peer has "
+                          "started it\n" : "; the peer has not started it\n"),
+                    1);
+    CU_ASSERT_EQUAL(ucp_st_exchange_test(exchange), UCS_INPROGRESS);
+    if (!is_coupled) {
+        st_wait(b, recv[0]);
+        st_sync(b);
+        CU_ASSERT_TRUE(st_check(buffer[2], ST_LONG, 0));
+    }
+    st_start(b, recv[1]);
+    if (is_coupled) {
+        st_wait(b, recv[0]);
+    }
+    st_wait(b, recv[1]);
+    st_pair_sync(pair);
+    CU_ASSERT_TRUE(st_check(buffer[2], ST_LONG, 0));
+    CU_ASSERT_TRUE(st_check(buffer[3], ST_LONG, 1));
+    CU_ASSERT_EQUAL(ucp_st_exchange_free(exchange), UCS_OK);
+    st_free(recv[0]);
+    st_free(recv[1]);
+}
+
+WAITS_CASE(exchange, "0.1s")
+{
+    (void)a;
+    (void)b;
+    wait_exchange(pair, 0);
+}
+
+WAITS_CASE(exchange_coupled, "0.1s")
+{
+    (void)a;
+    (void)b;
+    wait_exchange(pair, UCP_ST_EXCHANGE_FLAG_COUPLED);
+}
+
 /* A stream that has not come to the start or to the wait waits for no peer */
 WAITS_CASE(queue_busy, "0.1s")
 {

@@ -161,10 +161,10 @@ ucp_st_op_t *ucp_st_op_get(ucp_st_worker_h worker, uint64_t id);
 ucp_st_op_t *ucp_st_op_find(ucp_st_peer_h peer, uint64_t id);
 
 /**
- * Fail an operation, and all of its exchange: stop their use, release the
- * streams that wait for them, put the queue in error if a use is incomplete,
- * and tell the peers if they were matched. Later calls for the same operation
- * do nothing. The lock is held.
+ * Fail an operation and, if it was matched, all of its exchange: stop their
+ * use, release the streams that wait for them, put the queue in error if a use
+ * is incomplete, and tell the peers if they were matched. Later calls for the
+ * same operation do nothing. The lock is held.
  */
 void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status);
 

@@ -302,6 +302,16 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     return peer;
 }
 
+/* The peer has freed its half after so many uses, which need it no more: their
+ * data is here, and they can be started and waited for; or all that were
+ * started are over for this operation, but not for others of its exchange */
+static int ucp_st_peer_has_done(const ucp_st_op_t *op)
+{
+    return (op->state == UCP_ST_OP_MATCHED) && (op->max_uses != UINT64_MAX) &&
+           (op->early ||
+            ((op->exchange != NULL) && (op->started <= op->max_uses)));
+}
+
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
 {
     ucp_st_worker_h worker = peer->worker;
@@ -317,11 +327,8 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
         if (op->freed) {
             ucp_st_op_peer_gone(op);
-        } else if (op->early && (op->state == UCP_ST_OP_MATCHED) &&
-                   (op->max_uses != UINT64_MAX)) {
-            /* The peer has freed its half after so many uses, whose data is
-             * here: these can be started and waited for without it. A further
-             * one fails. */
+        } else if (ucp_st_peer_has_done(op)) {
+            /* A further use than those fails */
         } else if (op->state != UCP_ST_OP_INIT) {
             ucp_st_op_fail(op, status);
         }

@@ -55,8 +55,7 @@ typedef struct ucp_st_host_worker {
  * is not held.
  */
 typedef struct ucp_st_host_op {
-    volatile uint64_t   *word;     /* streams wait on it; stored with the lock
-                                      held */
+    volatile uint64_t   *word;     /* streams wait on it; stored locked */
     uint64_t            begun;     /* uses; streams add to it, atomically */
     ucp_st_op_t         *op;       /* read-only */
     uint8_t             queued;    /* in the worker's stack; atomic */
@@ -127,12 +126,11 @@ static void ucp_st_host_settle(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
 
-    if ((host == NULL) || !host->release || host->is_moving ||
-        host->released) {
-        return;
+    if ((host != NULL) && host->release && !host->is_moving &&
+        !host->released) {
+        __atomic_store_n(&host->released, 1, __ATOMIC_RELEASE);
+        ucp_st_host_store_word(host, UCP_ST_RELEASE);
     }
-    __atomic_store_n(&host->released, 1, __ATOMIC_RELEASE);
-    ucp_st_host_store_word(host, UCP_ST_RELEASE);
 }
 
 /* Uses up to `use` are complete, unless the waits are to be released anyway */
@@ -621,31 +619,35 @@ static ucs_status_t ucp_st_host_bind(ucp_st_op_t *op, const void *blob,
     return UCS_OK;
 }
 
-/* Runs on the stream. Lock-free, and without a system call unless the service
- * thread sleeps. */
-static void ucp_st_host_start_func(void *arg)
+/* Start the operations of a call, up to NULL. Runs on the stream: lock-free, no
+ * system call unless the service thread sleeps. */
+static void ucp_st_host_startall(void *arg)
 {
-    ucp_st_op_t *op        = arg;
-    ucp_st_host_op_t *host = ucp_st_host_op(op);
+    ucp_st_op_t **ops = arg;
+    ucp_st_host_op_t *host;
 
-    /* Pairs with the release store in ucp_st_host_settle(): a stream that
-     * passed a released wait starts nothing any more */
-    if (__atomic_load_n(&host->released, __ATOMIC_ACQUIRE)) {
-        return;
-    }
-    /* Pairs with the acquire load in ucp_st_host_begun() */
-    (void)__atomic_fetch_add(&host->begun, 1, __ATOMIC_RELEASE);
-    if (!__atomic_exchange_n(&host->queued, 1, __ATOMIC_ACQ_REL)) {
-        ucp_st_stack_push(&ucp_st_host_worker(op->worker)->begun,
-                          &host->begun_item);
-        ucp_st_service_wake(&ucp_st_svc(op->worker)->service);
+    for (; *ops != NULL; ++ops) {
+        host = ucp_st_host_op(*ops);
+        /* Pairs with the release store in ucp_st_host_settle(): a stream that
+         * passed a released wait starts nothing any more */
+        if (__atomic_load_n(&host->released, __ATOMIC_ACQUIRE)) {
+            continue;
+        }
+        /* Pairs with the acquire load in ucp_st_host_begun() */
+        (void)__atomic_fetch_add(&host->begun, 1, __ATOMIC_RELEASE);
+        if (!__atomic_exchange_n(&host->queued, 1, __ATOMIC_ACQ_REL)) {
+            ucp_st_stack_push(&ucp_st_host_worker((*ops)->worker)->begun,
+                              &host->begun_item);
+            ucp_st_service_wake(&ucp_st_svc((*ops)->worker)->service);
+        }
     }
 }
 
 static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                      uint64_t use, ucs_gstream_cmd_t *cmd)
 {
-    return ucp_st_queue_add_func(queue, ucp_st_host_start_func, op, 0, cmd);
+    return ucp_st_queue_add_call(queue, ucp_st_host_startall, (void*[]){op}, 1,
+                                 cmd);
 }
 
 static size_t ucp_st_host_wait_words(const ucp_st_op_t *op,
@@ -664,9 +666,8 @@ static uint64_t ucp_st_host_uses_done(const ucp_st_op_t *op)
     return (word < UCP_ST_RELEASE) ? word : 0;
 }
 
-/* There is nothing to do for halt(): only the service thread sends what a
- * stream has started; it looks with the lock held, and release_waits() stops
- * it */
+/* There is nothing to do for halt(): the service thread sends what a stream has
+ * started, with the lock held, and release_waits() stops it */
 static void ucp_st_host_release_waits(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
@@ -692,8 +693,7 @@ static void ucp_st_host_drop_msg(ucp_st_op_t *op)
 
 /* A message that is being moved to the buffer cannot be stopped: the waits are
  * released, and the buffer given back, when that is over. The peer reaches
- * nothing of a send, and its acknowledgement may come after it freed its half.
- */
+ * nothing of a send, and may acknowledge it after it freed its half. */
 static void ucp_st_host_revoke(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);

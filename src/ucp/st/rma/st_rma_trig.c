@@ -543,9 +543,6 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
             } else {
                 ucp_st_rma_trig_fail(op, status);
             }
-        } else if ((op->pending == 0) && ucs_list_is_empty(&trig->posted)) {
-            /* No completion brings it here again */
-            ucp_st_trig_refused(trig->worker);
         }
         return;
     }

@@ -256,44 +256,17 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
            (value + ucp_st_trig_plan_clears(plan, use)) : value;
 }
 
-/* Post what is described already, or have it carried out if it is due: as
- * ucp_st_trig_work_post(), and UCS_ERR_BUSY while it is posted for a use
- * before. `trigger` is NULL if it is not to be carried out now. */
-static ucs_status_t
-ucp_st_trig_own_post(ucp_st_trig_rail_t *rail, uct_trig_op_h own,
-                     uct_trig_cntr_h trigger, uint64_t threshold, size_t offset)
+/* What has been described already, for another use */
+static void ucp_st_trig_fill_own(uct_trig_op_h op, uct_trig_cntr_h trigger,
+                                 uint64_t threshold, size_t offset,
+                                 ucp_st_trig_work_t *work)
 {
-    ucs_status_t status = uct_trig_op_post(own, threshold, offset, 0);
-
-    if ((status == UCS_ERR_NO_RESOURCE) && (trigger != NULL) &&
-        ucp_st_trig_is_due(trigger, threshold)) {
-        status = uct_trig_op_post(own, threshold, offset, 1);
-        if (status == UCS_OK) {
-            ucp_st_trig_dev_proxied(rail->worker);
-        }
-    }
-    rail->used += (status == UCS_OK);
-    return status;
-}
-
-/* Where `pending` is 0, nothing of its own that ends brings this one here
- * again */
-static void ucp_st_trig_post_ended(ucp_st_trig_rail_t *rail,
-                                   ucs_status_t status, uint32_t pending,
-                                   unsigned *refusals)
-{
-    if (status == UCS_OK) {
-        *refusals = 0;
-    } else if ((status == UCS_ERR_NO_RESOURCE) && (pending == 0)) {
-        *refusals += (*refusals <= UCP_ST_TRIG_MAX_REFUSALS);
-        ucp_st_trig_refused(rail->worker);
-    }
-}
-
-/* One that is to be posted may be carried out instead */
-static int ucp_st_trig_may_run(uint32_t pending, unsigned refusals)
-{
-    return (pending == 0) && (refusals >= UCP_ST_TRIG_MAX_REFUSALS);
+    work->type               = UCP_ST_TRIG_WORK_OWN;
+    work->own.op             = op;
+    work->own.offset         = offset;
+    work->deferred.trigger   = trigger;
+    work->deferred.threshold = threshold;
+    work->deferred.is_due    = 0;
 }
 
 /* Post the next put: UCS_OK, UCS_ERR_NO_RESOURCE if no entry is free for it and
@@ -305,6 +278,7 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
     uint64_t use          = 1 + (part->posted / per_use);
     size_t chunk          = part->posted % per_use;
     uint64_t threshold    = ucp_st_trig_put_threshold(part, use);
+    unsigned *refusals    = (part->pending > 0) ? NULL : &part->refusals;
     size_t offset         = 0;
     ucp_st_trig_work_t work;
     ucs_status_t status;
@@ -313,21 +287,16 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
         (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
         offset = ucp_st_trig_inbox_offset(op, use);
     }
-    status = ucp_st_trig_own_post(part->rail, part->puts[chunk],
-                                  ucp_st_trig_may_run(part->pending,
-                                                      part->refusals) ?
-                                  part->start->cntr : NULL,
-                                  threshold, offset);
+    ucp_st_trig_fill_own(part->puts[chunk], part->start->cntr, threshold,
+                         offset, &work);
+    status = ucp_st_trig_work_post(part->rail, &work, refusals);
     if (status == UCS_ERR_BUSY) {
         /* Another one; or the provider has lost it */
         ucp_st_trig_fill_put(part, chunk, &work);
         work.put.remote_addr    += offset;
         work.deferred.threshold  = threshold;
-        status = ucp_st_trig_work_post(part->rail, &work,
-                                       (part->pending > 0) ? NULL :
-                                                             &part->refusals);
+        status = ucp_st_trig_work_post(part->rail, &work, refusals);
     }
-    ucp_st_trig_post_ended(part->rail, status, part->pending, &part->refusals);
     if (status != UCS_OK) {
         return status;
     }
@@ -343,22 +312,17 @@ static ucs_status_t ucp_st_trig_word_post(const ucp_st_op_t *op,
                                           ucp_st_trig_done_t *done)
 {
     uint64_t threshold = (done->posted + 1) * done->num_puts;
+    unsigned *refusals = (done->pending > 0) ? NULL : &done->refusals;
     ucp_st_trig_work_t work;
     ucs_status_t status;
 
-    status = ucp_st_trig_own_post(done->rail, done->word_add,
-                                  ucp_st_trig_may_run(done->pending,
-                                                      done->refusals) ?
-                                  done->cntr : NULL,
-                                  threshold, 0);
+    ucp_st_trig_fill_own(done->word_add, done->cntr, threshold, 0, &work);
+    status = ucp_st_trig_work_post(done->rail, &work, refusals);
     if (status == UCS_ERR_BUSY) {
         ucp_st_trig_done_fill(done, &work);
         work.deferred.threshold = threshold;
-        status = ucp_st_trig_work_post(done->rail, &work,
-                                       (done->pending > 0) ? NULL :
-                                                             &done->refusals);
+        status = ucp_st_trig_work_post(done->rail, &work, refusals);
     }
-    ucp_st_trig_post_ended(done->rail, status, done->pending, &done->refusals);
     if (status != UCS_OK) {
         return status;
     }

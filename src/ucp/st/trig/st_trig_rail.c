@@ -254,6 +254,9 @@ static ucs_status_t ucp_st_trig_work_try(const ucp_st_trig_work_t *work)
         return uct_trig_ep_put(work->ep, &work->put, &work->deferred);
     case UCP_ST_TRIG_WORK_GET:
         return uct_trig_ep_get(work->ep, &work->get, &work->deferred);
+    case UCP_ST_TRIG_WORK_OWN:
+        return uct_trig_op_post(work->own.op, work->deferred.threshold,
+                                work->own.offset, work->deferred.is_due);
     default:
         return uct_trig_ep_atomic_add64(work->ep, &work->add, &work->deferred);
     }
@@ -268,18 +271,25 @@ ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
     if ((refusals != NULL) || (rail->used < rail->max_ahead)) {
         status = ucp_st_trig_work_try(work);
     }
-    if ((status == UCS_ERR_NO_RESOURCE) && (refusals != NULL) &&
-        ucp_st_trig_is_refused(refusals) &&
-        ucp_st_trig_is_due(work->deferred.trigger, work->deferred.threshold)) {
-        work->deferred.is_due = 1;
-        status                = ucp_st_trig_work_try(work);
-        if (status == UCS_OK) {
-            ucp_st_trig_dev_proxied(rail->worker);
+    if ((status == UCS_ERR_NO_RESOURCE) && (refusals != NULL)) {
+        if ((++*refusals > UCP_ST_TRIG_MAX_REFUSALS) &&
+            ucp_st_trig_is_due(work->deferred.trigger,
+                               work->deferred.threshold)) {
+            work->deferred.is_due = 1;
+            status                = ucp_st_trig_work_try(work);
+            if (status == UCS_OK) {
+                ucp_st_trig_dev_proxied(rail->worker);
+            }
+        }
+        if (status == UCS_ERR_NO_RESOURCE) {
+            ucp_st_trig_refused(rail->worker);
         }
     }
-    rail->used += (status == UCS_OK);
-    if ((status == UCS_OK) && (refusals != NULL)) {
-        *refusals = 0;
+    if (status == UCS_OK) {
+        ++rail->used;
+        if (refusals != NULL) {
+            *refusals = 0;
+        }
     }
     return status;
 }

@@ -102,24 +102,23 @@ typedef struct ucp_st_trig_work {
     enum {
         UCP_ST_TRIG_WORK_PUT,
         UCP_ST_TRIG_WORK_GET,
-        UCP_ST_TRIG_WORK_ADD
+        UCP_ST_TRIG_WORK_ADD,
+        UCP_ST_TRIG_WORK_OWN  /* what was described once, for another use */
     } type;
-    uct_ep_h              ep;
+    uct_ep_h              ep;       /* but of that one */
     union {
         uct_trig_put_t    put;
         uct_trig_get_t    get;
         uct_trig_atomic_t add;
+        struct {
+            uct_trig_op_h op;
+            size_t        offset; /* of a put's destination */
+        } own;
     };
-    uct_trig_deferred_t   deferred; /* its done() counts `used` down */
+    uct_trig_deferred_t   deferred; /* its done() counts `used` down; of
+                                       WORK_OWN all but the trigger, threshold
+                                       and is_due are the operation's */
 } ucp_st_trig_work_t;
-
-/** Non-zero if work that was refused again and again, `refusals` times, is to
- *  be carried out without an entry: a provider may refuse for a moment, for
- *  want of something else. Counts. */
-static inline int ucp_st_trig_is_refused(unsigned *refusals)
-{
-    return ++*refusals > UCP_ST_TRIG_MAX_REFUSALS;
-}
 
 /** Non-zero if a counter was read as so much. Where no entry is free the host
  *  carries out what is due: so no work waits for entries that other work
@@ -127,11 +126,14 @@ static inline int ucp_st_trig_is_refused(unsigned *refusals)
 int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold);
 
 /**
- * Post work; if no entry is free for it, have the NIC carry it out now if it is
- * due, and count it as proxied. UCS_ERR_NO_RESOURCE if neither can be, or the
- * provider has no room. `refusals`: how often that was so for this work; NULL
- * if other work of the same owner, which is not over, comes before: then it is
- * not due, or will be tried again soon. The lock is held.
+ * Post work; if no entry is free for it, again and again, as a provider may
+ * refuse for a moment for want of something else, have the NIC carry it out now
+ * if it is due, and count it as proxied. UCS_ERR_NO_RESOURCE if neither can be,
+ * or the provider has no room; UCS_ERR_BUSY for WORK_OWN that is posted.
+ * `refusals`: how often in a row it was UCS_ERR_NO_RESOURCE for this work, that
+ * the service thread tries again soon; NULL if other work of the same owner,
+ * which is not over, comes before: then it is not due, or will be tried again
+ * when that is. The lock is held.
  */
 ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
                                    ucp_st_trig_work_t *work,
