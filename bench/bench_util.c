@@ -302,6 +302,35 @@ void bench_exchange_init(int count, MPI_Request *requests,
     bench_check(MPI_Info_free(&info), "MPI_Info_free");
 }
 
+void bench_matchall(int count, MPI_Request *requests)
+{
+    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
+                "MPIX_Matchall");
+}
+
+void bench_startall(MPIX_Queue queue, int count, MPI_Request *requests)
+{
+    bench_check(MPIX_Enqueue_startall(queue, count, requests),
+                "MPIX_Enqueue_startall");
+}
+
+void bench_waitall(MPIX_Queue queue, int count, MPI_Request *requests)
+{
+    bench_check(MPIX_Enqueue_waitall(queue, count, requests),
+                "MPIX_Enqueue_waitall");
+}
+
+void bench_freeall(int count, MPI_Request *requests)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        if (requests[i] != MPI_REQUEST_NULL) {
+            bench_check(MPI_Request_free(&requests[i]), "MPI_Request_free");
+        }
+    }
+}
+
 FILE *bench_open_text(char **text_p, size_t *size_p)
 {
     FILE *file = open_memstream(text_p, size_p);

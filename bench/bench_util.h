@@ -34,6 +34,12 @@
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];
 
 
+/* MPI_Send_init or MPI_Rsend_init. */
+typedef int (*bench_send_init_t)(const void *buf, int count, MPI_Datatype type,
+                                 int dest, int tag, MPI_Comm comm,
+                                 MPI_Request *request);
+
+
 /* What every benchmark can be told. */
 typedef struct bench_options {
     const char *json;    /* File of the report, or NULL */
@@ -163,6 +169,16 @@ double bench_max(double value);
  * coupled. */
 void bench_exchange_init(int count, MPI_Request *requests,
                          MPI_Request *exchange);
+
+/* Matches requests by one call: messages to oneself need both halves there. */
+void bench_matchall(int count, MPI_Request *requests);
+
+/* Enqueues the starts of requests, or the wait for them. */
+void bench_startall(MPIX_Queue queue, int count, MPI_Request *requests);
+void bench_waitall(MPIX_Queue queue, int count, MPI_Request *requests);
+
+/* Frees requests, but those that are MPI_REQUEST_NULL. */
+void bench_freeall(int count, MPI_Request *requests);
 
 /* Text of unknown length; free() it when the file is closed. */
 FILE *bench_open_text(char **text_p, size_t *size_p);

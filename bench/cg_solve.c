@@ -101,10 +101,8 @@ static void cg_st_init(cg_solver_t *cg)
                                         MPI_INFO_NULL, &cg->sum[i]),
                     "MPIX_Allreduce_init");
     }
-    bench_check(MPIX_Matchall(4, cg->halo, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
-    bench_check(MPIX_Matchall(2, cg->sum, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
+    bench_matchall(4, cg->halo);
+    bench_matchall(2, cg->sum);
 }
 
 static void cg_st_sum(cg_solver_t *cg, int which)
@@ -121,10 +119,8 @@ static void cg_st_run(cg_solver_t *cg, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        bench_check(MPIX_Enqueue_startall(cg->queue, 4, cg->halo),
-                    "MPIX_Enqueue_startall");
-        bench_check(MPIX_Enqueue_waitall(cg->queue, 4, cg->halo),
-                    "MPIX_Enqueue_waitall");
+        bench_startall(cg->queue, 4, cg->halo);
+        bench_waitall(cg->queue, 4, cg->halo);
         cg_launch(cg, cg_kernel_apply);
         cg_st_sum(cg, 0);
         cg_launch(cg, cg_kernel_update);
@@ -139,14 +135,8 @@ static void cg_st_run(cg_solver_t *cg, int count)
 
 static void cg_st_cleanup(cg_solver_t *cg)
 {
-    int i;
-
-    for (i = 0; i < 4; ++i) {
-        bench_check(MPI_Request_free(&cg->halo[i]), "MPI_Request_free");
-    }
-    for (i = 0; i < 2; ++i) {
-        bench_check(MPI_Request_free(&cg->sum[i]), "MPI_Request_free");
-    }
+    bench_freeall(4, cg->halo);
+    bench_freeall(2, cg->sum);
     bench_check(MPIX_Queue_free(&cg->queue), "MPIX_Queue_free");
 }
 

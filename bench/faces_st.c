@@ -32,11 +32,6 @@
 #include "faces.h"
 
 
-typedef int (*faces_send_init_t)(const void *buf, int count, MPI_Datatype type,
-                                 int dest, int tag, MPI_Comm comm,
-                                 MPI_Request *request);
-
-
 /* A tag tells direction and set: with two ranks in a dimension, or one, several
  * messages go to the same neighbour. */
 static int faces_st_tag(int dir, int set)
@@ -45,7 +40,7 @@ static int faces_st_tag(int dir, int set)
 }
 
 static void faces_st_init_set(faces_exchange_t *ex, int set,
-                              faces_send_init_t send_init)
+                              bench_send_init_t send_init)
 {
     const faces_field_t *field = ex->field;
     int dir, peer;
@@ -63,15 +58,8 @@ static void faces_st_init_set(faces_exchange_t *ex, int set,
     }
 }
 
-/* All in one call: messages to oneself need both halves there. */
-static void faces_st_match(int count, MPI_Request *requests)
-{
-    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
-}
-
 static void faces_st_init_common(faces_exchange_t *ex,
-                                 faces_send_init_t send_init)
+                                 bench_send_init_t send_init)
 {
     unsigned set;
 
@@ -104,7 +92,7 @@ static void faces_st_init(faces_exchange_t *ex)
     faces_st_init_common(ex, MPI_Send_init);
     count = faces_st_collect(ex, requests);
     bench_exchange_init(count, requests, &ex->all[0]);
-    faces_st_match(1, ex->all);
+    bench_matchall(1, ex->all);
 }
 
 static void faces_st_single_init(faces_exchange_t *ex)
@@ -114,7 +102,7 @@ static void faces_st_single_init(faces_exchange_t *ex)
 
     faces_st_init_common(ex, MPI_Send_init);
     count = faces_st_collect(ex, requests);
-    faces_st_match(count, requests);
+    bench_matchall(count, requests);
 }
 
 static void faces_st_ready_init(faces_exchange_t *ex)
@@ -129,48 +117,21 @@ static void faces_st_ready_init(faces_exchange_t *ex)
         exchanges[2 * set]     = ex->all[set];
         exchanges[2 * set + 1] = ex->sends[set];
     }
-    faces_st_match(2 * FACES_MAX_SETS, exchanges);
-}
-
-static void faces_st_exchange_free(MPI_Request *exchange)
-{
-    if (*exchange != MPI_REQUEST_NULL) {
-        bench_check(MPI_Request_free(exchange), "MPI_Request_free");
-    }
+    bench_matchall(2 * FACES_MAX_SETS, exchanges);
 }
 
 static void faces_st_cleanup(faces_exchange_t *ex)
 {
-    unsigned set;
-    int dir;
+    const int num_sets = (int)ex->ops->num_sets;
+    int set;
 
-    for (set = 0; set < ex->ops->num_sets; ++set) {
-        faces_st_exchange_free(&ex->all[set]);
-        faces_st_exchange_free(&ex->sends[set]);
-    }
-    for (set = 0; set < ex->ops->num_sets; ++set) {
-        for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-            bench_check(MPI_Request_free(&ex->recv[set][dir]),
-                        "MPI_Request_free");
-            bench_check(MPI_Request_free(&ex->send[set][dir]),
-                        "MPI_Request_free");
-        }
+    bench_freeall(num_sets, ex->all);
+    bench_freeall(num_sets, ex->sends);
+    for (set = 0; set < num_sets; ++set) {
+        bench_freeall(FACES_NUM_DIRS, ex->recv[set]);
+        bench_freeall(FACES_NUM_DIRS, ex->send[set]);
     }
     bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
-}
-
-static void faces_st_start(faces_exchange_t *ex, int count,
-                           MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_startall(ex->queue, count, requests),
-                "MPIX_Enqueue_startall");
-}
-
-static void faces_st_wait(faces_exchange_t *ex, int count,
-                          MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_waitall(ex->queue, count, requests),
-                "MPIX_Enqueue_waitall");
 }
 
 /* The part of an iteration from the sends' start on: what is started and waited
@@ -178,13 +139,13 @@ static void faces_st_wait(faces_exchange_t *ex, int count,
 static void faces_st_finish(faces_exchange_t *ex, int count,
                             MPI_Request *requests, MPI_Request *others)
 {
-    faces_st_start(ex, count, requests);
+    bench_startall(ex->queue, count, requests);
     ex->messages += FACES_NUM_DIRS;
     faces_interior(ex);
     if (others != NULL) {
-        faces_st_wait(ex, count, others);
+        bench_waitall(ex->queue, count, others);
     }
-    faces_st_wait(ex, count, requests);
+    bench_waitall(ex->queue, count, requests);
     faces_unpack(ex);
 }
 
@@ -218,7 +179,7 @@ static void faces_st_single_run(faces_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        faces_st_start(ex, FACES_NUM_DIRS, ex->recv[0]);
+        bench_startall(ex->queue, FACES_NUM_DIRS, ex->recv[0]);
         faces_pack(ex);
         faces_st_finish(ex, FACES_NUM_DIRS, ex->send[0], ex->recv[0]);
     }
@@ -228,7 +189,7 @@ static void faces_st_single_run(faces_exchange_t *ex, int count)
 /* The barrier is what the proof above calls the base case. */
 static void faces_st_ready_prepare(faces_exchange_t *ex)
 {
-    faces_st_start(ex, 1, &ex->all[0]);
+    bench_startall(ex->queue, 1, &ex->all[0]);
     bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
@@ -242,7 +203,7 @@ static void faces_st_ready_run(faces_exchange_t *ex, int count)
         set = i % FACES_MAX_SETS;
         faces_pack(ex);
         if (i + 1 < count) {
-            faces_st_start(ex, 1, &ex->all[(i + 1) % FACES_MAX_SETS]);
+            bench_startall(ex->queue, 1, &ex->all[(i + 1) % FACES_MAX_SETS]);
         }
         faces_st_finish(ex, 1, &ex->sends[set], &ex->all[set]);
     }

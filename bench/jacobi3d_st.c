@@ -24,10 +24,6 @@
 #include <string.h>
 
 
-typedef int (*j3_send_init_t)(const void *buf, int count, MPI_Datatype type,
-                              int dest, int tag, MPI_Comm comm,
-                              MPI_Request *request);
-
 /* Enqueues the start of a block's iteration, or the wait for it. */
 typedef void (*j3_enqueue_t)(j3_block_t *block, int iter);
 
@@ -41,7 +37,7 @@ static int j3_st_tag(const j3_app_t *app, int set, int block, int side)
 
 /* The neighbour sends from its opposite side what comes at this one. */
 static void j3_st_init_side(j3_side_t *side, int number, int set,
-                            j3_send_init_t send_init, MPI_Request *requests)
+                            bench_send_init_t send_init, MPI_Request *requests)
 {
     const j3_app_t *app = side->block->app;
     const int rank      = side->neighbour / app->num_blocks;
@@ -56,7 +52,7 @@ static void j3_st_init_side(j3_side_t *side, int number, int set,
                           &requests[side->block->num_messages]), "send init");
 }
 
-static void j3_st_init_block(j3_block_t *block, j3_send_init_t send_init)
+static void j3_st_init_block(j3_block_t *block, bench_send_init_t send_init)
 {
     int number, set, n;
 
@@ -77,7 +73,7 @@ static void j3_st_init_block(j3_block_t *block, j3_send_init_t send_init)
     }
 }
 
-static void j3_st_init_common(j3_app_t *app, j3_send_init_t send_init)
+static void j3_st_init_common(j3_app_t *app, bench_send_init_t send_init)
 {
     int i;
 
@@ -103,8 +99,7 @@ static void j3_st_match(j3_app_t *app,
     for (i = 0; i < app->num_blocks; ++i) {
         count += get(&app->blocks[i], &requests[count]);
     }
-    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
+    bench_matchall(count, requests);
     free(requests);
 }
 
@@ -168,40 +163,30 @@ static void j3_st_synchronize(j3_app_t *app)
                 "MPIX_Host_stream_synchronize");
 }
 
-static void j3_st_startall(j3_block_t *block, int count, MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_startall(block->app->queue, count, requests),
-                "MPIX_Enqueue_startall");
-}
-
-static void j3_st_waitall(j3_block_t *block, int count, MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_waitall(block->app->queue, count, requests),
-                "MPIX_Enqueue_waitall");
-}
-
 static void j3_st_start(j3_block_t *block, int iter)
 {
     (void)iter;
-    j3_st_startall(block, 1, block->all);
+    bench_startall(block->app->queue, 1, block->all);
 }
 
 static void j3_st_wait(j3_block_t *block, int iter)
 {
     (void)iter;
-    j3_st_waitall(block, 1, block->all);
+    bench_waitall(block->app->queue, 1, block->all);
 }
 
 static void j3_st_single_start(j3_block_t *block, int iter)
 {
     (void)iter;
-    j3_st_startall(block, 2 * block->num_messages, block->requests[0]);
+    bench_startall(block->app->queue, 2 * block->num_messages,
+                   block->requests[0]);
 }
 
 static void j3_st_single_wait(j3_block_t *block, int iter)
 {
     (void)iter;
-    j3_st_waitall(block, 2 * block->num_messages, block->requests[0]);
+    bench_waitall(block->app->queue, 2 * block->num_messages,
+                  block->requests[0]);
 }
 
 /* The last iteration starts no receives, so that every start has its message.
@@ -209,15 +194,15 @@ static void j3_st_single_wait(j3_block_t *block, int iter)
 static void j3_st_ready_start(j3_block_t *block, int iter)
 {
     if (iter + 1 < block->app->iters) {
-        j3_st_startall(block, 1, &block->all[(iter + 1) % J3_SETS]);
+        bench_startall(block->app->queue, 1, &block->all[(iter + 1) % J3_SETS]);
     }
-    j3_st_startall(block, 1, &block->sends[iter % J3_SETS]);
+    bench_startall(block->app->queue, 1, &block->sends[iter % J3_SETS]);
 }
 
 static void j3_st_ready_wait(j3_block_t *block, int iter)
 {
-    j3_st_waitall(block, 1, &block->all[iter % J3_SETS]);
-    j3_st_waitall(block, 1, &block->sends[iter % J3_SETS]);
+    bench_waitall(block->app->queue, 1, &block->all[iter % J3_SETS]);
+    bench_waitall(block->app->queue, 1, &block->sends[iter % J3_SETS]);
 }
 
 static void j3_st_prepare(j3_app_t *app)
@@ -230,7 +215,7 @@ static void j3_st_ready_prepare(j3_app_t *app)
     int i;
 
     for (i = 0; i < app->num_blocks; ++i) {
-        j3_st_startall(&app->blocks[i], 1, &app->blocks[i].all[0]);
+        bench_startall(app->queue, 1, &app->blocks[i].all[0]);
     }
     j3_st_synchronize(app);
 }
@@ -269,25 +254,16 @@ static void j3_st_single_run(j3_app_t *app)
     j3_st_run_by(app, j3_st_single_start, j3_st_single_wait);
 }
 
-static void j3_st_free(MPI_Request *request)
-{
-    if (*request != MPI_REQUEST_NULL) {
-        bench_check(MPI_Request_free(request), "MPI_Request_free");
-    }
-}
-
 /* Members are the application's again once their exchange is freed. */
 static void j3_st_free_block(j3_block_t *block)
 {
-    unsigned set;
-    int i;
+    const int num_sets = (int)block->app->num_sets;
+    int set;
 
-    for (set = 0; set < block->app->num_sets; ++set) {
-        j3_st_free(&block->all[set]);
-        j3_st_free(&block->sends[set]);
-        for (i = 0; i < 2 * block->num_messages; ++i) {
-            j3_st_free(&block->requests[set][i]);
-        }
+    bench_freeall(num_sets, block->all);
+    bench_freeall(num_sets, block->sends);
+    for (set = 0; set < num_sets; ++set) {
+        bench_freeall(2 * block->num_messages, block->requests[set]);
     }
 }
 

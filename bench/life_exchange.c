@@ -62,13 +62,8 @@ static void life_mpi_run(life_exchange_t *ex, int count)
     life_synchronize(ex);
 }
 
-typedef int (*life_send_init_t)(const void *buf, int count, MPI_Datatype type,
-                                int dest, int tag, MPI_Comm comm,
-                                MPI_Request *request);
-
-
 static void life_st_init_set(life_exchange_t *ex, unsigned set,
-                             life_send_init_t send_init)
+                             bench_send_init_t send_init)
 {
     const life_field_t *field = ex->field;
     MPI_Request *requests     = ex->requests[set];
@@ -89,7 +84,7 @@ static void life_st_init_set(life_exchange_t *ex, unsigned set,
 }
 
 static void life_st_init_common(life_exchange_t *ex,
-                                life_send_init_t send_init)
+                                bench_send_init_t send_init)
 {
     unsigned set;
 
@@ -102,18 +97,11 @@ static void life_st_init_common(life_exchange_t *ex,
     }
 }
 
-/* All in one call: messages to oneself need both halves there. */
-static void life_st_match(int count, MPI_Request *requests)
-{
-    bench_check(MPIX_Matchall(count, requests, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
-}
-
 static void life_st_init(life_exchange_t *ex)
 {
     life_st_init_common(ex, MPI_Send_init);
     bench_exchange_init(2 * LIFE_NUM_DIRS, ex->requests[0], &ex->all[0]);
-    life_st_match(1, ex->all);
+    bench_matchall(1, ex->all);
 }
 
 static void life_st_ready_init(life_exchange_t *ex)
@@ -129,26 +117,13 @@ static void life_st_ready_init(life_exchange_t *ex)
         exchanges[2 * set]     = ex->all[set];
         exchanges[2 * set + 1] = ex->sends[set];
     }
-    life_st_match(2 * LIFE_MAX_SETS, exchanges);
+    bench_matchall(2 * LIFE_MAX_SETS, exchanges);
 }
 
 static void life_st_single_init(life_exchange_t *ex)
 {
     life_st_init_common(ex, MPI_Send_init);
-    life_st_match(2 * LIFE_NUM_DIRS, ex->requests[0]);
-}
-
-static void life_st_start(life_exchange_t *ex, int count,
-                          MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_startall(ex->queue, count, requests),
-                "MPIX_Enqueue_startall");
-}
-
-static void life_st_wait(life_exchange_t *ex, int count, MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_waitall(ex->queue, count, requests),
-                "MPIX_Enqueue_waitall");
+    bench_matchall(2 * LIFE_NUM_DIRS, ex->requests[0]);
 }
 
 static void life_st_end(life_exchange_t *ex)
@@ -162,7 +137,7 @@ static void life_st_end(life_exchange_t *ex)
 static void life_st_ready_prepare(life_exchange_t *ex)
 {
     ex->field->step = 0;
-    life_st_start(ex, 1, &ex->all[0]);
+    bench_startall(ex->queue, 1, &ex->all[0]);
     life_synchronize(ex);
 }
 
@@ -174,9 +149,9 @@ static void life_st_run_requests(life_exchange_t *ex, int count,
 
     for (i = 0; i < count; ++i) {
         life_launch(ex, life_kernel_pack);
-        life_st_start(ex, num_requests, requests);
+        bench_startall(ex->queue, num_requests, requests);
         ex->messages += LIFE_NUM_DIRS;
-        life_st_wait(ex, num_requests, requests);
+        bench_waitall(ex->queue, num_requests, requests);
         life_launch(ex, life_kernel_step);
     }
     life_st_end(ex);
@@ -201,36 +176,27 @@ static void life_st_ready_run(life_exchange_t *ex, int count)
         set = i % LIFE_MAX_SETS;
         life_launch(ex, life_kernel_pack);
         if (i + 1 < count) {
-            life_st_start(ex, 1, &ex->all[(i + 1) % LIFE_MAX_SETS]);
+            bench_startall(ex->queue, 1, &ex->all[(i + 1) % LIFE_MAX_SETS]);
         }
-        life_st_start(ex, 1, &ex->sends[set]);
+        bench_startall(ex->queue, 1, &ex->sends[set]);
         ex->messages += LIFE_NUM_DIRS;
-        life_st_wait(ex, 1, &ex->all[set]);
-        life_st_wait(ex, 1, &ex->sends[set]);
+        bench_waitall(ex->queue, 1, &ex->all[set]);
+        bench_waitall(ex->queue, 1, &ex->sends[set]);
         life_launch(ex, life_kernel_step);
     }
     life_st_end(ex);
 }
 
-static void life_st_free(MPI_Request *request)
-{
-    if (*request != MPI_REQUEST_NULL) {
-        bench_check(MPI_Request_free(request), "MPI_Request_free");
-    }
-}
-
 /* Members are the application's again once their exchange is freed. */
 static void life_st_cleanup(life_exchange_t *ex)
 {
-    unsigned set;
-    int i;
+    const int num_sets = (int)ex->ops->num_sets;
+    int set;
 
-    for (set = 0; set < ex->ops->num_sets; ++set) {
-        life_st_free(&ex->all[set]);
-        life_st_free(&ex->sends[set]);
-        for (i = 0; i < 2 * LIFE_NUM_DIRS; ++i) {
-            life_st_free(&ex->requests[set][i]);
-        }
+    bench_freeall(num_sets, ex->all);
+    bench_freeall(num_sets, ex->sends);
+    for (set = 0; set < num_sets; ++set) {
+        bench_freeall(2 * LIFE_NUM_DIRS, ex->requests[set]);
     }
     bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
 }

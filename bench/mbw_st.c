@@ -18,13 +18,8 @@
 #include "mbw.h"
 
 
-typedef int (*mbw_send_init_t)(const void *buf, int count, MPI_Datatype type,
-                               int dest, int tag, MPI_Comm comm,
-                               MPI_Request *request);
-
-
 static void mbw_st_init_set(mbw_exchange_t *ex, int set,
-                            mbw_send_init_t send_init)
+                            bench_send_init_t send_init)
 {
     const mbw_data_t *data = ex->data;
     int tag, i;
@@ -41,16 +36,14 @@ static void mbw_st_init_set(mbw_exchange_t *ex, int set,
     }
 }
 
-static void mbw_st_init_common(mbw_exchange_t *ex, mbw_send_init_t send_init)
+static void mbw_st_init_common(mbw_exchange_t *ex, bench_send_init_t send_init)
 {
     unsigned set;
 
     for (set = 0; set < ex->ops->num_sets; ++set) {
         mbw_st_init_set(ex, set, send_init);
     }
-    bench_check(MPIX_Matchall(2 * ex->ops->num_sets * ex->data->window,
-                              ex->requests, MPI_STATUSES_IGNORE),
-                "MPIX_Matchall");
+    bench_matchall(2 * ex->ops->num_sets * ex->data->window, ex->requests);
 }
 
 static void mbw_st_init(mbw_exchange_t *ex)
@@ -65,33 +58,16 @@ static void mbw_st_ready_init(mbw_exchange_t *ex)
 
 static void mbw_st_cleanup(mbw_exchange_t *ex)
 {
-    int count = 2 * ex->ops->num_sets * ex->data->window;
-    int i;
-
-    for (i = 0; i < count; ++i) {
-        bench_check(MPI_Request_free(&ex->requests[i]), "MPI_Request_free");
-    }
-}
-
-static void mbw_st_start(mbw_exchange_t *ex, MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_startall(ex->queue, ex->data->window, requests),
-                "MPIX_Enqueue_startall");
-}
-
-static void mbw_st_wait(mbw_exchange_t *ex, MPI_Request *requests)
-{
-    bench_check(MPIX_Enqueue_waitall(ex->queue, ex->data->window, requests),
-                "MPIX_Enqueue_waitall");
+    bench_freeall(2 * ex->ops->num_sets * ex->data->window, ex->requests);
 }
 
 /* The part of a window from the sends' start on. */
 static void mbw_st_finish(mbw_exchange_t *ex, int set)
 {
-    mbw_st_start(ex, ex->send[set]);
+    bench_startall(ex->queue, ex->data->window, ex->send[set]);
     ex->messages += ex->data->window;
-    mbw_st_wait(ex, ex->recv[set]);
-    mbw_st_wait(ex, ex->send[set]);
+    bench_waitall(ex->queue, ex->data->window, ex->recv[set]);
+    bench_waitall(ex->queue, ex->data->window, ex->send[set]);
 }
 
 static void mbw_st_block(mbw_exchange_t *ex)
@@ -111,7 +87,7 @@ static void mbw_st_run(mbw_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        mbw_st_start(ex, ex->recv[0]);
+        bench_startall(ex->queue, ex->data->window, ex->recv[0]);
         mbw_st_finish(ex, 0);
     }
     mbw_st_block(ex);
@@ -119,7 +95,7 @@ static void mbw_st_run(mbw_exchange_t *ex, int count)
 
 static void mbw_st_ready_prepare(mbw_exchange_t *ex)
 {
-    mbw_st_start(ex, ex->recv[0]);
+    bench_startall(ex->queue, ex->data->window, ex->recv[0]);
     bench_check(MPIX_Host_stream_synchronize(ex->stream),
                 "MPIX_Host_stream_synchronize");
 }
@@ -130,7 +106,8 @@ static void mbw_st_ready_run(mbw_exchange_t *ex, int count)
 
     for (i = 0; i < count; ++i) {
         if (i + 1 < count) {
-            mbw_st_start(ex, ex->recv[(i + 1) % MBW_NUM_SETS]);
+            bench_startall(ex->queue, ex->data->window,
+                           ex->recv[(i + 1) % MBW_NUM_SETS]);
         }
         mbw_st_finish(ex, i % MBW_NUM_SETS);
     }

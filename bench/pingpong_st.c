@@ -32,7 +32,7 @@ static void pp_st_match(pp_exchange_t *ex)
 {
     MPI_Request both[] = {ex->recv, ex->send};
 
-    bench_check(MPIX_Matchall(2, both, MPI_STATUSES_IGNORE), "MPIX_Matchall");
+    bench_matchall(2, both);
 }
 
 static void pp_st_init(pp_exchange_t *ex)
@@ -55,8 +55,8 @@ static void pp_st_ready_init(pp_exchange_t *ex)
 
 static void pp_st_cleanup(pp_exchange_t *ex)
 {
-    bench_check(MPI_Request_free(&ex->recv), "MPI_Request_free");
-    bench_check(MPI_Request_free(&ex->send), "MPI_Request_free");
+    bench_freeall(1, &ex->recv);
+    bench_freeall(1, &ex->send);
 }
 
 static void pp_st_start(pp_exchange_t *ex, MPI_Request *request)
@@ -75,16 +75,14 @@ static void pp_st_start_both(pp_exchange_t *ex)
 {
     MPI_Request both[] = {ex->recv, ex->send};
 
-    bench_check(MPIX_Enqueue_startall(ex->queue, 2, both),
-                "MPIX_Enqueue_startall");
+    bench_startall(ex->queue, 2, both);
 }
 
 static void pp_st_wait_both(pp_exchange_t *ex)
 {
     MPI_Request both[] = {ex->send, ex->recv};
 
-    bench_check(MPIX_Enqueue_waitall(ex->queue, 2, both),
-                "MPIX_Enqueue_waitall");
+    bench_waitall(ex->queue, 2, both);
 }
 
 static void pp_st_prepare(pp_exchange_t *ex)
