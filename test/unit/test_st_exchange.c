@@ -99,7 +99,7 @@ static const shape_t shapes[] = {
 };
 
 static const shape_t two  = {.sends = 2, .recvs = 2};
-static const shape_t four  = {.sends = 4, .recvs = 4};
+static const shape_t four = {.sends = 4, .recvs = 4};
 
 /* What a use costs, of the card and of the stream (docs/protocols.md) */
 ST_CASE(both_sides)
@@ -189,7 +189,7 @@ ST_CASE(settings)
     unsetenv("UCX_ST_CHUNK_MIN");
 }
 
-/* Twenty halos of a process, all on the lane, and a thousand operations */
+/* Twenty halos of a process, all on the lane */
 ST_CASE(many)
 {
     enum {

@@ -99,6 +99,7 @@ ST_CASE(few_counters)
     }
     st_env_restore("UCX_ST_LANES", lanes);
 }
+
 /* S9: counterpart number `index` is freed while the exchange is under way, the
  * others are not started: all fails, its waits pass, and nothing stays */
 static void run_lost_half(uint64_t flags, size_t index)

@@ -30,7 +30,8 @@ struct mpix_queue;
 typedef struct mpix_joint {
     ucs_list_link_t   matching;   /* In the list of those; else alone */
     mpix_req_t        *req;       /* The application's; constant */
-    ucp_st_exchange_h st;         /* NULL until it has an operation */
+    ucp_st_exchange_h st;         /* NULL until a member has an operation, or
+                                     without members all are matched */
     int               is_coupled; /* Constant */
     int               is_started; /* And not waited for; of the thread that
                                      calls for its queue, as is: */

@@ -55,7 +55,7 @@ typedef struct ucp_st_host_worker {
  * is not held.
  */
 typedef struct ucp_st_host_op {
-    volatile uint64_t   *word;     /* streams wait on it; stored locked */
+    volatile uint64_t   *word;     /* streams read it; stores need the lock */
     uint64_t            begun;     /* uses; streams add to it, atomically */
     ucp_st_op_t         *op;       /* read-only */
     uint8_t             queued;    /* in the worker's stack; atomic */
