@@ -302,14 +302,16 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     return peer;
 }
 
-/* The peer has freed its half after so many uses, which need it no more: their
- * data is here, and they can be started and waited for; or all that were
- * started are over for this operation, but not for others of its exchange */
+/* The peer has freed its half after so many uses, and these do not need it any
+ * more. Data of an early receive is here. Of an exchange a use may be under way
+ * with others; it is over with this peer, if that has left in order: what a
+ * process that died has said to be done may not have been acknowledged. */
 static int ucp_st_peer_has_done(const ucp_st_op_t *op)
 {
     return (op->state == UCP_ST_OP_MATCHED) && (op->max_uses != UINT64_MAX) &&
            (op->early ||
-            ((op->exchange != NULL) && (op->started <= op->max_uses)));
+            ((op->exchange != NULL) && op->peer->said_bye &&
+             (op->started <= op->max_uses)));
 }
 
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
