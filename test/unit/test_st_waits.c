@@ -348,9 +348,9 @@ WAITS_CASE(queue_send, "0.1s")
 }
 
 /* An exchange of two sends, of which the second one's receive is not started:
- * it waits as long, and says for what. On lane trig all of it waits, coupled or
- * not; then nothing of it was sent, and of no send it is known which receive is
- * missing. */
+ * it waits as long, and says for what. On lane trig all of it waits if both
+ * sides are coupled; then nothing of it was sent, and of no send it is known
+ * which receive is missing. */
 static void wait_exchange(st_pair_t *pair, uint64_t flags)
 {
     static uint8_t buffer[4][ST_LONG];
@@ -358,7 +358,7 @@ static void wait_exchange(st_pair_t *pair, uint64_t flags)
     st_side_t *b   = &pair->side[ST_B];
     int is_trig    = (st_lane() == UCP_ST_LANE_TRIG);
     int is_coupled = is_trig && (flags != 0);
-    ucp_st_exchange_h exchange;
+    ucp_st_exchange_h exchange, peer[2];
     ucp_st_op_h send[2], recv[2];
     int i;
 
@@ -366,13 +366,15 @@ static void wait_exchange(st_pair_t *pair, uint64_t flags)
         send[i] = st_send(a, buffer[i], ST_LONG, i);
         recv[i] = st_recv(b, buffer[2 + i], ST_LONG, i);
         st_fill(buffer[i], ST_LONG, i);
+        CU_ASSERT_EQUAL(ucp_st_exchange_create(b->worker, &recv[i], 1, flags,
+                                               &peer[i]), UCS_OK);
     }
     CU_ASSERT_EQUAL(ucp_st_exchange_create(a->worker, send, 2, flags,
                                            &exchange), UCS_OK);
     for (i = 0; i < 2; ++i) {
         st_match_ok(send[i], recv[i]);
     }
-    st_start(b, recv[0]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(b->queue, peer[0]), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(a->queue, exchange), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(a->queue, exchange), UCS_OK);
     until_both(SEND, ", tag 1, use 1, on lane");
@@ -382,21 +384,23 @@ static void wait_exchange(st_pair_t *pair, uint64_t flags)
                     1);
     CU_ASSERT_EQUAL(ucp_st_exchange_test(exchange), UCS_INPROGRESS);
     if (!is_coupled) {
-        st_wait(b, recv[0]);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(b->queue, peer[0]),
+                        UCS_OK);
         st_sync(b);
         CU_ASSERT_TRUE(st_check(buffer[2], ST_LONG, 0));
     }
-    st_start(b, recv[1]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_start(b->queue, peer[1]), UCS_OK);
     if (is_coupled) {
-        st_wait(b, recv[0]);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(b->queue, peer[0]),
+                        UCS_OK);
     }
-    st_wait(b, recv[1]);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_exchange_wait(b->queue, peer[1]), UCS_OK);
     st_pair_sync(pair);
     CU_ASSERT_TRUE(st_check(buffer[2], ST_LONG, 0));
     CU_ASSERT_TRUE(st_check(buffer[3], ST_LONG, 1));
     CU_ASSERT_EQUAL(ucp_st_exchange_free(exchange), UCS_OK);
-    st_free(recv[0]);
-    st_free(recv[1]);
+    CU_ASSERT_EQUAL(ucp_st_exchange_free(peer[0]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_exchange_free(peer[1]), UCS_OK);
 }
 
 WAITS_CASE(exchange, "0.1s")
