@@ -62,6 +62,9 @@ static MPI_Request *make_requests(int count)
     MPI_Request *requests = malloc(((size_t)count + 1) * sizeof(*requests));
     int i;
 
+    if (requests == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     for (i = 0; i < count; ++i) {
         requests[i] = MPI_REQUEST_NULL;
     }
