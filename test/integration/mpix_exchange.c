@@ -53,17 +53,9 @@ static void free_messages(void)
 static void make_exchange(const char *coupled)
 {
     MPI_Request requests[2 * PAIRS];
-    MPI_Info info = MPI_INFO_NULL;
 
     make_messages(requests);
-    if (coupled != NULL) {
-        MPI_Info_create(&info);
-        MPI_Info_set(info, "mpix_coupled", coupled);
-    }
-    MPIX_OK(MPIX_Exchange_init(2 * PAIRS, requests, info, &exchange));
-    if (coupled != NULL) {
-        MPI_Info_free(&info);
-    }
+    mpix_test_exchange_init(2 * PAIRS, requests, coupled, &exchange);
     MPIX_OK(MPIX_Match(&exchange, MPI_STATUS_IGNORE));
 }
 
@@ -194,7 +186,7 @@ static void run_coupled(void)
 static void run_neighbor(void)
 {
     const int dims[1] = {mpix_test.size}, periods[1] = {1};
-    int out[2], in[2], i;
+    int out[2] = {0}, in[2], i;
     MPI_Request request;
     counts_t before;
     MPI_Comm comm;
@@ -216,6 +208,38 @@ static void run_neighbor(void)
                    in[1]);
     }
     check_counts(&before, 4, 3);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* A sum of a word within a node is one round, in which each rank sends to all
+ * others: an exchange, where there are several. */
+static void run_sum(void)
+{
+    const int others = mpix_test.size - 1;
+    int part = 0, sum, i;
+    MPI_Request request;
+    counts_t before;
+
+    if (others < 2) {
+        return;
+    }
+
+    MPIX_OK(MPIX_Allreduce_init(&part, &sum, 1, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    MPIX_OK(MPIX_Match(&request, MPI_STATUS_IGNORE));
+    before = read_counts();
+    for (i = 0; i < USES; ++i) {
+        part = mpix_test.rank + i;
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &request));
+        if (i % 2) {
+            MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &request));
+            mpix_test_queue_wait();
+        }
+        MPIX_CHECK(sum == (mpix_test.size * (others + 2 * i) / 2), "%d", sum);
+    }
+    check_counts(&before, 2 * others, others + 1);
     MPIX_OK(MPI_Request_free(&request));
 }
 
@@ -541,6 +565,7 @@ int main(int argc, char **argv)
         {"plain", run_plain},
         {"coupled", run_coupled},
         {"neighbor", run_neighbor},
+        {"sum", run_sum},
         {"half", run_half},
         {"arrays", run_arrays},
         {"host", run_host},

@@ -11,10 +11,10 @@
  * own, so that they pair with nothing of the application's.
  *
  * A collective of one round runs on the queue's stream, if that is one of the
- * host: its start is that of the round, behind the steps before it, and its
- * wait is that of the round, and the steps behind it. It is a set of requests
- * then, and what follows holds for it as for them. All others have a stream of
- * their own:
+ * host: its start is the steps before the round and the round's start, its wait
+ * the round's wait and the steps behind it, then done = k, passed = k. So it
+ * wakes no other thread, and blocks no more than messages that the application
+ * starts and waits for there. All others have a stream of their own:
  *
  *    the queue's stream            the collective's own stream
  *    start of use k:  go = k  ---->  wait for go >= k
