@@ -151,8 +151,12 @@ static void mpix_coll_put(mpix_coll_t *coll, MPI_Request request)
     coll->records[coll->num_messages++] = record;
 }
 
-/* Makes the messages of a round, the last ones, one exchange. It is not
- * coupled: what a rank sends goes whether others have started or not. */
+/* Makes the messages of a round, the last ones, one exchange. It is coupled:
+ * what a rank sends goes once all to whom it sends have started. They start all
+ * of the round at once. Where each rank sends to all, each waits for all
+ * anyway. Among neighbours a rank may so wait for one whose neighbour it is not:
+ * MPI's rule is that a correct program allows for a collective to synchronise
+ * the processes of its communicator. */
 static void mpix_coll_join(mpix_coll_t *coll, mpix_coll_step_t *step)
 {
     const MPI_Request *messages = coll->messages + step->first;
@@ -169,7 +173,7 @@ static void mpix_coll_join(mpix_coll_t *coll, mpix_coll_step_t *step)
     coll->members = members;
     memcpy(members + coll->num_members, messages,
            step->count * sizeof(*members));
-    rc = mpix_joint_create(coll->func, coll->comm, step->count, messages, 0,
+    rc = mpix_joint_create(coll->func, coll->comm, step->count, messages, 1,
                            &exchange);
     if (rc != MPI_SUCCESS) {
         coll->code = mpix_raise(coll->comm, rc);
