@@ -154,9 +154,9 @@ static void mpix_coll_put(mpix_coll_t *coll, MPI_Request request)
 /* Makes the messages of a round, the last ones, one exchange. It is coupled:
  * what a rank sends goes once all to whom it sends have started. They start all
  * of the round at once. Where each rank sends to all, each waits for all
- * anyway. Among neighbours a rank may so wait for one whose neighbour it is not:
- * MPI's rule is that a correct program allows for a collective to synchronise
- * the processes of its communicator. */
+ * anyway. Among neighbours a rank may so wait for one that is not its own
+ * neighbour: MPI's rule is that a correct program allows for a collective to
+ * synchronise the processes of its communicator. */
 static void mpix_coll_join(mpix_coll_t *coll, mpix_coll_step_t *step)
 {
     const MPI_Request *messages = coll->messages + step->first;
