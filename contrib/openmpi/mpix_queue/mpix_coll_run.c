@@ -95,26 +95,14 @@ static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
     return rc;
 }
 
-/* Enqueues the steps up to the first round. */
-static int mpix_coll_run_until_round(const char *func, mpix_coll_t *coll)
+/* Enqueues the steps from one place on and before another one. */
+static int mpix_coll_run_steps(const char *func, mpix_coll_t *coll, int begin,
+                               int end)
 {
     int rc = MPI_SUCCESS;
     int i;
 
-    for (i = 0; (i < coll->round) && (rc == MPI_SUCCESS); ++i) {
-        rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
-    }
-    return rc;
-}
-
-/* Enqueues the steps behind the first round. */
-static int mpix_coll_run_from_round(const char *func, mpix_coll_t *coll)
-{
-    int rc = MPI_SUCCESS;
-    int i;
-
-    for (i = coll->round + 1; (i < coll->num_steps) && (rc == MPI_SUCCESS);
-         ++i) {
+    for (i = begin; (i < end) && (rc == MPI_SUCCESS); ++i) {
         rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
     }
     return rc;
@@ -156,12 +144,12 @@ static int mpix_coll_ready(const char *func, struct mpix_queue *queue,
 static int mpix_coll_enqueue_use(const char *func, mpix_coll_t *coll,
                                  uint64_t use)
 {
-    int rc, i;
+    int rc;
 
     rc = mpix_coll_stream_code(
             func, ucs_gstream_enqueue_wait64(coll->stream, coll->go, use));
-    for (i = 0; (i < coll->num_steps) && (rc == MPI_SUCCESS); ++i) {
-        rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_coll_run_steps(func, coll, 0, coll->num_steps);
     }
     if (rc == MPI_SUCCESS) {
         rc = mpix_coll_stream_code(
@@ -215,7 +203,7 @@ static int mpix_coll_start_inline(const char *func, struct mpix_queue *queue,
     }
     mpix_coll_set_user(coll, queue);
     coll->runner = queue;
-    rc           = mpix_coll_run_until_round(func, coll);
+    rc           = mpix_coll_run_steps(func, coll, 0, coll->round);
     if ((rc == MPI_SUCCESS) && mpix_coll_has_round(coll)) {
         rc = mpix_coll_run_round(func, coll, &coll->steps[coll->round], 0);
     }
@@ -240,7 +228,8 @@ static int mpix_coll_end_inline(const char *func, mpix_coll_t *coll)
         return rc;
     }
 
-    rc               = mpix_coll_run_from_round(func, coll);
+    rc               = mpix_coll_run_steps(func, coll, coll->round + 1,
+                                           coll->num_steps);
     coll->is_failed |= (rc != MPI_SUCCESS);
     return rc;
 }
@@ -303,6 +292,48 @@ static int mpix_coll_wait(const char *func, struct mpix_queue *queue,
     return rc;
 }
 
+/* How the messages of a use on the application's stream stand: the first error,
+ * else UCS_INPROGRESS while one is under way, else UCS_ERR_NO_MESSAGE if the
+ * wait is not enqueued, else UCS_OK. */
+static ucs_status_t mpix_coll_test_messages(const mpix_coll_t *coll)
+{
+    ucs_status_t result = (coll->started > coll->waited) ? UCS_ERR_NO_MESSAGE :
+                                                           UCS_OK;
+    const mpix_req_t *record;
+    ucs_status_t status;
+    int i;
+
+    for (i = 0; i < coll->num_messages; ++i) {
+        record = coll->records[i];
+        status = (record->kind == MPIX_REQ_EXCHANGE) ?
+                         ucp_st_exchange_test(record->joint->st) :
+                         ucp_st_op_test(record->op);
+        if (status == UCS_INPROGRESS) {
+            result = UCS_INPROGRESS;
+        } else if ((status != UCS_OK) && (status != UCS_ERR_NO_MESSAGE)) {
+            return status;
+        }
+    }
+    return result;
+}
+
+/* Whether messages that were last used on another queue of the application, or
+ * on one that is gone, can go to the own one: no use that is enqueued there in
+ * part can be taken back. */
+static int mpix_coll_can_leave(const mpix_coll_t *coll,
+                               const struct mpix_queue *queue)
+{
+    if (mpix_coll_is_inline(coll, queue) || mpix_coll_is_apart(coll)) {
+        return 1;
+    }
+    if (coll->runner == NULL) {
+        return mpix_coll_test_messages(coll) != UCS_INPROGRESS;
+    }
+    return (coll->runner->st_queue == NULL) ||
+           (ucp_st_queue_query(coll->runner->st_queue, NULL) !=
+            UCS_INPROGRESS);
+}
+
 /* Whether this is the time to start it on a queue. */
 static int mpix_coll_check_start(const mpix_coll_call_t *call,
                                  mpix_coll_t *coll)
@@ -320,7 +351,8 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
     }
     if ((coll->started > coll->waited) ||
         ((coll->user != call->queue) &&
-         (mpix_coll_word(coll->passed) < coll->waited))) {
+         ((mpix_coll_word(coll->passed) < coll->waited) ||
+          !mpix_coll_can_leave(coll, call->queue)))) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
                          "a request of %s is started already and not waited "
                          "for, or was last used on another queue and the host "
@@ -455,31 +487,6 @@ static ucs_status_t mpix_coll_result(const mpix_coll_t *coll)
     return ((status != UCS_OK) || (coll->queue == MPIX_QUEUE_NULL)) ?
                    status :
                    ucp_st_queue_query(coll->queue->st_queue, NULL);
-}
-
-/* How the messages of a use on the application's stream stand: the first error,
- * else UCS_INPROGRESS while one is under way, else UCS_ERR_NO_MESSAGE if the
- * wait is not enqueued, else UCS_OK. */
-static ucs_status_t mpix_coll_test_messages(const mpix_coll_t *coll)
-{
-    ucs_status_t result = (coll->started > coll->waited) ? UCS_ERR_NO_MESSAGE :
-                                                           UCS_OK;
-    const mpix_req_t *record;
-    ucs_status_t status;
-    int i;
-
-    for (i = 0; i < coll->num_messages; ++i) {
-        record = coll->records[i];
-        status = (record->kind == MPIX_REQ_EXCHANGE) ?
-                         ucp_st_exchange_test(record->joint->st) :
-                         ucp_st_op_test(record->op);
-        if (status == UCS_INPROGRESS) {
-            result = UCS_INPROGRESS;
-        } else if ((status != UCS_OK) && (status != UCS_ERR_NO_MESSAGE)) {
-            return status;
-        }
-    }
-    return result;
 }
 
 ucs_status_t mpix_coll_status(mpix_coll_t *coll)
