@@ -335,6 +335,29 @@ static void test_allreduce(void)
     run(COLL_ALLREDUCE, MPI_INT, MPI_SUM, 0, 0, 0);
 }
 
+/* Sums that are rounded are so alike on all ranks. */
+static void test_allreduce_bits(void)
+{
+    double in[5], out[5], first[5];
+    MPI_Request request;
+    int i;
+
+    for (i = 0; i < 5; ++i) {
+        in[i] = 1.0 / (3 + 7 * mpix_test.rank + i);
+    }
+    MPIX_OK(MPIX_Allreduce_init(in, out, 5, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &request));
+    match(&request);
+    start(&request);
+    wait(&request);
+    queue_wait();
+    memcpy(first, out, sizeof(first));
+    MPI_Bcast(first, 5, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPIX_CHECK(!memcmp(first, out, sizeof(first)), "%g and %g", first[0],
+               out[0]);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
 /* Rings, also with parts of different lengths. */
 static void test_allreduce_large(void)
 {
@@ -658,6 +681,7 @@ int main(int argc, char **argv)
         {"bcast", test_bcast},
         {"reduce", test_reduce},
         {"allreduce", test_allreduce},
+        {"allreduce_bits", test_allreduce_bits},
         {"allreduce_large", test_allreduce_large},
         {"reduce_gaps", test_reduce_gaps},
         {"allgather", test_allgather},

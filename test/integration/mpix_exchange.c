@@ -53,17 +53,9 @@ static void free_messages(void)
 static void make_exchange(const char *coupled)
 {
     MPI_Request requests[2 * PAIRS];
-    MPI_Info info = MPI_INFO_NULL;
 
     make_messages(requests);
-    if (coupled != NULL) {
-        MPI_Info_create(&info);
-        MPI_Info_set(info, "mpix_coupled", coupled);
-    }
-    MPIX_OK(MPIX_Exchange_init(2 * PAIRS, requests, info, &exchange));
-    if (coupled != NULL) {
-        MPI_Info_free(&info);
-    }
+    mpix_test_exchange_init(2 * PAIRS, requests, coupled, &exchange);
     MPIX_OK(MPIX_Match(&exchange, MPI_STATUS_IGNORE));
 }
 
@@ -130,22 +122,34 @@ static unsigned long count_of(const char *name)
     return value;
 }
 
-/* Uses, and what they take of the card where that does them all. */
-static void run_counted(const char *coupled, unsigned long stores)
-{
-    unsigned long starts, on_card, cmds, words;
+/* What the process has counted. */
+typedef struct counts {
+    unsigned long starts;
+    unsigned long on_card;
+    unsigned long cmds;
+    unsigned long words;
+} counts_t;
 
-    make_exchange(coupled);
-    starts  = count_of("starts");
-    on_card = count_of("trig_starts");
-    cmds    = count_of("start_cmds");
-    words   = count_of("wait_words");
-    use_exchange(USES);
-    starts  = count_of("starts") - starts;
-    on_card = count_of("trig_starts") - on_card;
-    cmds    = count_of("start_cmds") - cmds;
-    words   = count_of("wait_words") - words;
-    MPIX_CHECK(starts == (2 * PAIRS * USES), "%lu starts", starts);
+static counts_t read_counts(void)
+{
+    return (counts_t){
+        count_of("starts"), count_of("trig_starts"), count_of("start_cmds"),
+        count_of("wait_words")
+    };
+}
+
+/* What USES uses of so many operations have taken of the card, where that did
+ * them all: so many stores each, and one word. */
+static void check_counts(const counts_t *before, int num_ops,
+                         unsigned long stores)
+{
+    const counts_t now           = read_counts();
+    const unsigned long starts   = now.starts - before->starts;
+    const unsigned long on_card  = now.on_card - before->on_card;
+    const unsigned long cmds     = now.cmds - before->cmds;
+    const unsigned long words    = now.words - before->words;
+
+    MPIX_CHECK(starts == (unsigned long)(num_ops * USES), "%lu starts", starts);
     if (on_card == starts) {
         MPIX_CHECK(cmds == (stores * USES), "%lu stores in %d uses", cmds,
                    USES);
@@ -154,6 +158,16 @@ static void run_counted(const char *coupled, unsigned long stores)
                !strcmp(getenv("UCX_ST_LANES"), "trig")) {
         MPIX_CHECK(0, "%lu of %lu starts on lane trig", on_card, starts);
     }
+}
+
+static void run_counted(const char *coupled, unsigned long stores)
+{
+    counts_t before;
+
+    make_exchange(coupled);
+    before = read_counts();
+    use_exchange(USES);
+    check_counts(&before, 2 * PAIRS, stores);
     free_exchange();
 }
 
@@ -166,6 +180,68 @@ static void run_plain(void)
 static void run_coupled(void)
 {
     run_counted("true", 2);
+}
+
+/* A collective's round with several sends and receives is a coupled
+ * exchange. */
+static void run_neighbor(void)
+{
+    const int dims[1] = {mpix_test.size}, periods[1] = {1};
+    int out[2] = {0}, in[2], i;
+    MPI_Request request;
+    counts_t before;
+    MPI_Comm comm;
+
+    MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &comm);
+    MPIX_OK(MPIX_Neighbor_alltoall_init(out, 1, MPI_INT, in, 1, MPI_INT, comm,
+                                        MPI_INFO_NULL, &request));
+    MPI_Comm_free(&comm);
+    MPIX_OK(MPIX_Match(&request, MPI_STATUS_IGNORE));
+    before = read_counts();
+    for (i = 0; i < USES; ++i) {
+        out[0] = 2 * (mpix_test.rank + i);
+        out[1] = out[0] + 1;
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &request));
+        MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &request));
+        mpix_test_queue_wait();
+        MPIX_CHECK((in[0] == (2 * (mpix_test.left + i) + 1)) &&
+                   (in[1] == (2 * (mpix_test.right + i))), "%d %d", in[0],
+                   in[1]);
+    }
+    check_counts(&before, 4, 2);
+    MPIX_OK(MPI_Request_free(&request));
+}
+
+/* A sum of a word within a node is one round, in which each rank sends to all
+ * others: an exchange, where there are several. */
+static void run_sum(void)
+{
+    const int others = mpix_test.size - 1;
+    int part = 0, sum, i;
+    MPI_Request request;
+    counts_t before;
+
+    if (others < 2) {
+        return;
+    }
+
+    MPIX_OK(MPIX_Allreduce_init(&part, &sum, 1, MPI_INT, MPI_SUM,
+                                MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+    MPIX_OK(MPIX_Match(&request, MPI_STATUS_IGNORE));
+    before = read_counts();
+    for (i = 0; i < USES; ++i) {
+        part = mpix_test.rank + i;
+        MPIX_OK(MPIX_Enqueue_start_req(mpix_test.queue, &request));
+        if (i % 2) {
+            MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            MPIX_OK(MPIX_Enqueue_wait_req(mpix_test.queue, &request));
+            mpix_test_queue_wait();
+        }
+        MPIX_CHECK(sum == (mpix_test.size * (others + 2 * i) / 2), "%d", sum);
+    }
+    check_counts(&before, 2 * others, 2);
+    MPIX_OK(MPI_Request_free(&request));
 }
 
 /* Every other rank has its requests alone. */
@@ -489,6 +565,8 @@ int main(int argc, char **argv)
         {"order", run_order},
         {"plain", run_plain},
         {"coupled", run_coupled},
+        {"neighbor", run_neighbor},
+        {"sum", run_sum},
         {"half", run_half},
         {"arrays", run_arrays},
         {"host", run_host},

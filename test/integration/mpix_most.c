@@ -44,16 +44,12 @@ static void init_operation(int number, MPI_Request *request)
 
 static void init_halo(int is_ready, MPI_Request *members, MPI_Request *exchange)
 {
-    MPI_Info info;
     int i;
 
     for (i = 0; i < MOST_HALO; ++i) {
         init_message(i, i, is_ready, &members[i], &members[MOST_HALO + i]);
     }
-    MPIX_OK(MPI_Info_create(&info));
-    MPIX_OK(MPI_Info_set(info, "mpix_coupled", "true"));
-    MPIX_OK(MPIX_Exchange_init(2 * MOST_HALO, members, info, exchange));
-    MPIX_OK(MPI_Info_free(&info));
+    mpix_test_exchange_init(2 * MOST_HALO, members, "true", exchange);
 }
 
 /* So many of MPI_REQUEST_NULL. */
@@ -62,6 +58,9 @@ static MPI_Request *make_requests(int count)
     MPI_Request *requests = malloc(((size_t)count + 1) * sizeof(*requests));
     int i;
 
+    if (requests == NULL) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
     for (i = 0; i < count; ++i) {
         requests[i] = MPI_REQUEST_NULL;
     }

@@ -352,6 +352,21 @@ void mpix_test_use_up(mpix_test_msg_t *sends, mpix_test_msg_t *recvs,
     }
 }
 
+void mpix_test_exchange_init(int count, MPI_Request *requests,
+                             const char *coupled, MPI_Request *exchange)
+{
+    MPI_Info info = MPI_INFO_NULL;
+
+    if (coupled != NULL) {
+        MPIX_OK(MPI_Info_create(&info));
+        MPIX_OK(MPI_Info_set(info, "mpix_coupled", coupled));
+    }
+    MPIX_OK(MPIX_Exchange_init(count, requests, info, exchange));
+    if (coupled != NULL) {
+        MPIX_OK(MPI_Info_free(&info));
+    }
+}
+
 void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
                      mpix_test_msg_t *recvs, int num_recvs)
 {

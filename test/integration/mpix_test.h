@@ -143,6 +143,10 @@ void mpix_test_run(mpix_test_msg_t *sends, int num_sends,
 void mpix_test_use_up(mpix_test_msg_t *sends, mpix_test_msg_t *recvs,
                       int count, int uses);
 
+/* Makes an exchange; 'coupled' is the info's value, or NULL for no info. */
+void mpix_test_exchange_init(int count, MPI_Request *requests,
+                             const char *coupled, MPI_Request *exchange);
+
 /* Matches all requests of both arrays in one blocking call. */
 void mpix_test_match(mpix_test_msg_t *sends, int num_sends,
                      mpix_test_msg_t *recvs, int num_recvs);

@@ -9,6 +9,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 #include "mpix_match.h"
 
 #include <limits.h>
@@ -83,6 +84,8 @@ static mpix_coll_step_t *mpix_coll_step(mpix_coll_t *coll,
     step          = &coll->steps[coll->num_steps++];
     *step         = (mpix_coll_step_t){.kind = kind};
     coll->is_open = 0;
+    coll->num_rounds += (kind == MPIX_COLL_STEP_ROUND);
+    coll->round      += (coll->num_rounds == 0);
     return step;
 }
 
@@ -134,8 +137,78 @@ void *mpix_coll_tmp(mpix_coll_t *coll, size_t length)
     return tmp;
 }
 
+/* Adds a request, for which there is room, to those that are matched. */
+static void mpix_coll_put(mpix_coll_t *coll, MPI_Request request)
+{
+    mpix_req_t *record;
+
+    mpix_lock();
+    record        = mpix_request_find(request);
+    record->scope = MPIX_REQ_SCOPE_COLL;
+    mpix_unlock();
+
+    coll->messages[coll->num_messages]  = request;
+    coll->records[coll->num_messages++] = record;
+}
+
+/* Makes the messages of a round, the last ones, one exchange. It is coupled:
+ * what a rank sends goes once all to whom it sends have started. They start all
+ * of the round at once. Where each rank sends to all, each waits for all
+ * anyway. Among neighbours a rank may so wait for one that is not its own
+ * neighbour: MPI's rule is that a correct program allows for a collective to
+ * synchronise the processes of its communicator. */
+static void mpix_coll_join(mpix_coll_t *coll, mpix_coll_step_t *step)
+{
+    const MPI_Request *messages = coll->messages + step->first;
+    const int num_members       = coll->num_members + step->count;
+    MPI_Request *members, exchange;
+    int rc;
+
+    members = realloc(coll->members, num_members * sizeof(*members));
+    if (members == NULL) {
+        mpix_coll_fail(coll, MPI_ERR_NO_MEM, "no memory");
+        return;
+    }
+
+    coll->members = members;
+    memcpy(members + coll->num_members, messages,
+           step->count * sizeof(*members));
+    rc = mpix_joint_create(coll->func, coll->comm, step->count, messages, 1,
+                           &exchange);
+    if (rc != MPI_SUCCESS) {
+        coll->code = mpix_raise(coll->comm, rc);
+        return;
+    }
+    coll->num_members  = num_members;
+    coll->num_messages = step->first;
+    step->count        = 1;
+    mpix_coll_put(coll, exchange);
+}
+
+/* An exchange waits for all sends by one word, but none of them goes ahead of
+ * its receive, as a short one may alone: it is for several of both. */
+static int mpix_coll_is_joint(const mpix_coll_t *coll,
+                              const mpix_coll_step_t *step)
+{
+    int num_sends = 0;
+    int i;
+
+    for (i = 0; i < step->count; ++i) {
+        num_sends += (coll->records[step->first + i]->kind == MPIX_REQ_SEND);
+    }
+    return (num_sends > 1) && ((step->count - num_sends) > 1);
+}
+
 void mpix_coll_end_round(mpix_coll_t *coll)
 {
+    mpix_coll_step_t *step;
+
+    if (coll->is_open && mpix_coll_is_building(coll)) {
+        step = &coll->steps[coll->num_steps - 1];
+        if (mpix_coll_is_joint(coll, step)) {
+            mpix_coll_join(coll, step);
+        }
+    }
     coll->is_open = 0;
 }
 
@@ -143,20 +216,13 @@ void mpix_coll_end_round(mpix_coll_t *coll)
 static void mpix_coll_message(mpix_coll_t *coll, int rc, MPI_Request message)
 {
     mpix_coll_step_t *step;
-    mpix_req_t *record;
 
     if (rc != MPI_SUCCESS) {
         coll->code = rc;
         return;
     }
 
-    mpix_lock();
-    record        = mpix_request_find(message);
-    record->scope = MPIX_REQ_SCOPE_COLL;
-    mpix_unlock();
-
-    coll->messages[coll->num_messages]  = message;
-    coll->records[coll->num_messages++] = record;
+    mpix_coll_put(coll, message);
     if (coll->is_open) {
         ++coll->steps[coll->num_steps - 1].count;
         return;
@@ -240,11 +306,15 @@ int mpix_coll_for_each(const mpix_where_t *where, const mpix_coll_t *coll,
 {
     mpix_where_t message = *where;
     int rc               = MPI_SUCCESS;
+    mpix_req_t *req;
     int i;
 
     for (i = 0; (i < coll->num_messages) && (rc == MPI_SUCCESS); ++i) {
-        message.req = coll->records[i];
-        rc          = func(&message, coll->records[i]);
+        req         = coll->records[i];
+        message.req = req;
+        rc          = (req->kind == MPIX_REQ_EXCHANGE) ?
+                              mpix_joint_for_each(&message, req->joint, func) :
+                              func(&message, req);
     }
     return rc;
 }
@@ -313,28 +383,36 @@ unsigned mpix_coll_progress(void)
  * the own one has yet to say that it has not. */
 static ucs_status_t mpix_coll_is_over(const mpix_coll_t *coll)
 {
-    if (coll->stream == NULL) {
-        return UCS_OK;
-    }
     if ((mpix_coll_word(coll->go) < coll->stored) ||
-        (mpix_coll_word(coll->done) < coll->started) ||
+        (mpix_coll_is_apart(coll) &&
+         (mpix_coll_word(coll->done) < coll->started)) ||
         (mpix_coll_word(coll->passed) < coll->waited) ||
         ((coll->user != NULL) && (coll->started > coll->waited))) {
         return UCS_ERR_BUSY;
     }
-    return ucs_gstream_synchronize_timeout(coll->stream, 0);
+    return (coll->stream == NULL) ?
+                   UCS_OK :
+                   ucs_gstream_synchronize_timeout(coll->stream, 0);
 }
 
 /* Enqueues the waits that a use which failed has left out, as far as that can
  * be done. */
 static void mpix_coll_wait_left(mpix_coll_t *coll)
 {
-    while ((coll->num_left > 0) &&
-           (ucp_st_enqueue_waitall(coll->queue->st_queue,
-                                   &coll->records[coll->first_left]->op,
-                                   1) == UCS_OK)) {
-        ++coll->first_left;
-        --coll->num_left;
+    ucs_status_t status = UCS_OK;
+    mpix_req_t *record;
+
+    while ((coll->num_left > 0) && (status == UCS_OK)) {
+        record = coll->records[coll->first_left];
+        status = (record->kind == MPIX_REQ_EXCHANGE) ?
+                         mpix_joint_wait(coll->queue->st_queue,
+                                         record->joint) :
+                         ucp_st_enqueue_waitall(coll->queue->st_queue,
+                                                &record->op, 1);
+        if (status == UCS_OK) {
+            ++coll->first_left;
+            --coll->num_left;
+        }
     }
 }
 
@@ -387,6 +465,7 @@ static void mpix_coll_free(mpix_coll_t *coll)
     free(coll->steps);
     free(coll->records);
     free(coll->messages);
+    free(coll->members);
     mpix_coll_put_words(coll);
     free(coll);
 }
@@ -404,6 +483,9 @@ void mpix_coll_destroy(mpix_coll_t *coll)
     }
     for (i = 0; i < coll->num_messages; ++i) {
         MPI_Request_free(&coll->messages[i]);
+    }
+    for (i = 0; i < coll->num_members; ++i) {
+        MPI_Request_free(&coll->members[i]);
     }
 
     mpix_lock();

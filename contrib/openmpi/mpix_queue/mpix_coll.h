@@ -6,9 +6,15 @@
  * persistent collectives, so that MPI_Start works on it until it is matched.
  * Its record points to a collective: a list of steps, of which a round is a
  * number of matched sends and receives that are started and waited for
- * together. They are requests of MPI_Send_init and MPI_Recv_init on the
- * communicator, with a scope of their own, so that they pair with nothing of
- * the application's.
+ * together: one exchange where there are several of both. They are requests of
+ * MPI_Send_init and MPI_Recv_init on the communicator, with a scope of their
+ * own, so that they pair with nothing of the application's.
+ *
+ * A collective of one round runs on the queue's stream, if that is one of the
+ * host: its start is the steps before the round and the round's start, its wait
+ * the round's wait and the steps behind it, then done = k, passed = k. So it
+ * wakes no other thread, and blocks no more than messages that the application
+ * starts and waits for there. All others have a stream of their own:
  *
  *    the queue's stream            the collective's own stream
  *    start of use k:  go = k  ---->  wait for go >= k
@@ -126,11 +132,16 @@ typedef struct mpix_coll {
     int               code;       /* Of the init call: MPI_SUCCESS, or an error
                                      that was raised */
     const char        *refusal;   /* Why it cannot be matched, or NULL */
-    MPI_Request       *messages;
-    mpix_req_t        **records;  /* Of the messages */
+    MPI_Request       *messages;  /* And exchanges of messages */
+    mpix_req_t        **records;  /* Of these */
     int               num_messages;
+    MPI_Request       *members;   /* Of the exchanges */
+    int               num_members;
     mpix_coll_step_t  *steps;
     int               num_steps;
+    int               num_rounds; /* Of the steps */
+    int               round;      /* Place of the first one; num_steps if there
+                                     is none */
     int               is_open;    /* The last step is a round that grows */
     void              *tmps[MPIX_COLL_MAX_TMPS];
     int               num_tmps;
@@ -140,6 +151,8 @@ typedef struct mpix_coll {
     struct mpix_queue *user;      /* Queue of the last start; NULL if there was
                                      none, or it is gone */
     ucs_list_link_t   user_link;  /* In its list; needs the lock */
+    struct mpix_queue *runner;    /* Queue of the last use's messages: the
+                                     user's, or the own one; NULL as 'user' */
     uint64_t          stored;     /* Stores to 'go' enqueued */
     uint64_t          started;    /* Of these, those whose uses are on the own
                                      stream: all but one that failed */
@@ -160,6 +173,12 @@ typedef struct mpix_coll {
 static inline uint64_t mpix_coll_word(const volatile uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+/* Whether the last use runs on the own stream. */
+static inline int mpix_coll_is_apart(const mpix_coll_t *coll)
+{
+    return (coll->runner != NULL) && (coll->runner == coll->queue);
 }
 
 /* An empty collective in the table of all; NULL if there is no memory. Takes
@@ -190,7 +209,7 @@ ucs_status_t mpix_coll_cancel(mpix_req_t *req);
 
 /* The host's calls as MPI_Wait: how the last use stands, UCS_INPROGRESS while
  * it is not over; and that the host was told of its end. */
-ucs_status_t mpix_coll_status(const mpix_coll_t *coll);
+ucs_status_t mpix_coll_status(mpix_coll_t *coll);
 void mpix_coll_told(mpix_coll_t *coll);
 
 /* Give back a cancelled collective. May be NULL. Without the lock. */

@@ -6,8 +6,10 @@
  * Barrier Synchronization, 1988). Bcast, Reduce: binomial trees. Allreduce:
  * recursive doubling for short vectors, for long ones a ring of reductions and
  * one of copies (P. Patarasuk, X. Yuan: Bandwidth Optimal All-reduce Algorithms
- * for Clusters of Workstations, 2009). Allgather: ring. Alltoall: pairwise
- * exchange. For those, and the order of operands where an operation is not
+ * for Clusters of Workstations, 2009). Allgather: ring. Alltoall: all at once
+ * for few ranks, else pairwise exchange. A Barrier, and an Allreduce of a few
+ * words, of few ranks in one node: each rank sends to all others, and reduces
+ * all itself. For those, and the order of operands where an operation is not
  * commutative, see R. Thakur, R. Rabenseifner, W. Gropp: Optimization of
  * Collective Communication Operations in MPICH, 2005.
  *
@@ -21,9 +23,20 @@
 
 #include "mpix_coll.h"
 #include "mpix_buffer.h"
+#include "mpix_comm.h"
+
+#include <stdlib.h>
 
 /* From so many bytes on an Allreduce is a ring */
 #define MPIX_COLL_RING_MIN 65536
+
+/* Up to so many ranks an Alltoall is one round */
+#define MPIX_COLL_ALLTOALL_MAX 16
+
+/* Up to so many bytes, and within a node so many ranks if the environment does
+ * not say it, an Allreduce is one round */
+#define MPIX_COLL_FLAT_LENGTH 1024
+#define MPIX_COLL_FLAT_MAX    16
 
 
 static size_t mpix_coll_extent(MPI_Datatype datatype)
@@ -68,9 +81,38 @@ static void mpix_coll_move(mpix_coll_t *coll, void *dst, const void *src,
     mpix_coll_copy(coll, to, from, (length < dst_length) ? length : dst_length);
 }
 
+/* Whether each rank is to have a message from each other one. All ranks come to
+ * the same answer: all are in one node, or it is of none of them that they
+ * are. */
+static int mpix_coll_is_flat(const mpix_coll_t *coll)
+{
+    const char *value = getenv("MPIX_QUEUE_FLAT_MAX");
+    const long max    = ((value == NULL) || (*value == '\0')) ?
+                                MPIX_COLL_FLAT_MAX :
+                                strtol(value, NULL, 10);
+
+    return (coll->size <= max) && mpix_comm_is_in_node(coll->comm);
+}
+
+static void mpix_coll_barrier_flat(mpix_coll_t *coll)
+{
+    int i;
+
+    for (i = 1; i < coll->size; ++i) {
+        mpix_coll_recv(coll, NULL, 0, MPI_BYTE, mpix_coll_rank_at(coll, -i));
+        mpix_coll_send(coll, NULL, 0, MPI_BYTE, mpix_coll_rank_at(coll, i));
+    }
+    mpix_coll_end_round(coll);
+}
+
 static void mpix_coll_barrier(mpix_coll_t *coll, const mpix_coll_args_t *args)
 {
     int64_t distance;
+
+    if (mpix_coll_is_flat(coll)) {
+        mpix_coll_barrier_flat(coll);
+        return;
+    }
 
     for (distance = 1; distance < coll->size; distance *= 2) {
         mpix_coll_recv(coll, NULL, 0, MPI_BYTE,
@@ -230,6 +272,43 @@ static void mpix_coll_allreduce_doubling(mpix_coll_t *coll,
     mpix_coll_move(coll, args->recvbuf, acc, args);
 }
 
+/* All ranks reduce the same in the same order, from the last rank's part down:
+ * that of another rank comes to the place where the sums are to be. In place,
+ * the own part is where the result goes, and is sent from there. */
+static void mpix_coll_allreduce_flat(mpix_coll_t *coll,
+                                     const mpix_coll_args_t *args,
+                                     const void *input)
+{
+    const size_t size = args->recvcount * coll->op.size;
+    const int last    = coll->size - 1;
+    void *parts       = mpix_coll_tmp(coll, size * coll->size);
+    void *sum         = ((input == args->recvbuf) && (coll->rank != last)) ?
+                                mpix_coll_at(parts, last, size) :
+                                args->recvbuf;
+    int i, rank;
+
+    if (coll->rank == last) {
+        mpix_coll_move(coll, sum, input, args);
+    }
+    for (i = 1; i < coll->size; ++i) {
+        rank = mpix_coll_rank_at(coll, -i);
+        mpix_coll_recv(coll,
+                       (rank == last) ? sum : mpix_coll_at(parts, rank, size),
+                       args->recvcount, args->recvtype, rank);
+        mpix_coll_send(coll, input, args->recvcount, args->recvtype,
+                       mpix_coll_rank_at(coll, i));
+    }
+    mpix_coll_end_round(coll);
+
+    for (rank = last - 1; rank >= 0; --rank) {
+        mpix_coll_reduce(coll,
+                         (rank == coll->rank) ? input :
+                                                mpix_coll_at(parts, rank, size),
+                         sum, args->recvcount);
+    }
+    mpix_coll_move(coll, args->recvbuf, sum, args);
+}
+
 /* First element of a rank's part of a vector. */
 static MPI_Count mpix_coll_part(const mpix_coll_t *coll, MPI_Count count,
                                 int rank)
@@ -281,6 +360,9 @@ static void mpix_coll_allreduce(mpix_coll_t *coll, const mpix_coll_args_t *args)
     if ((args->recvcount >= coll->size) && coll->op.is_commutative &&
         ((args->recvcount * coll->op.size) >= MPIX_COLL_RING_MIN)) {
         mpix_coll_allreduce_ring(coll, args, input);
+    } else if (((args->recvcount * coll->op.size) <= MPIX_COLL_FLAT_LENGTH) &&
+               mpix_coll_is_flat(coll)) {
+        mpix_coll_allreduce_flat(coll, args, input);
     } else {
         mpix_coll_allreduce_doubling(coll, args, input);
     }
@@ -346,6 +428,7 @@ static void mpix_coll_alltoall_run(mpix_coll_t *coll,
 {
     const size_t out_size = args->sendcount * mpix_coll_extent(args->sendtype);
     const size_t in_size  = args->recvcount * mpix_coll_extent(args->recvtype);
+    const int is_at_once  = (coll->size <= MPIX_COLL_ALLTOALL_MAX);
     int i, to, from;
 
     mpix_coll_move(coll, mpix_coll_at(args->recvbuf, coll->rank, in_size),
@@ -357,8 +440,11 @@ static void mpix_coll_alltoall_run(mpix_coll_t *coll,
                        args->recvcount, args->recvtype, from);
         mpix_coll_send(coll, mpix_coll_at(args->sendbuf, to, out_size),
                        args->sendcount, args->sendtype, to);
-        mpix_coll_end_round(coll);
+        if (!is_at_once) {
+            mpix_coll_end_round(coll);
+        }
     }
+    mpix_coll_end_round(coll);
 }
 
 /* In place, blocks are sent from memory that they are packed into first: with

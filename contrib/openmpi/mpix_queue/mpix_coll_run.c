@@ -9,6 +9,7 @@
 #include "mpix_coll.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
+#include "mpix_joint.h"
 
 #include <stdlib.h>
 
@@ -44,41 +45,49 @@ static int mpix_coll_stream_code(const char *func, ucs_status_t status)
                              ucs_status_string(status));
 }
 
-static ucs_status_t mpix_coll_enqueue_copy(mpix_coll_t *coll,
+static ucs_status_t mpix_coll_enqueue_copy(ucs_gstream_h stream,
                                            mpix_coll_step_t *step)
 {
     return (mpix_buffer_is_device(step->src, MPI_BYTE) ||
             mpix_buffer_is_device(step->dst, MPI_BYTE)) ?
-                   ucs_gstream_enqueue_func(coll->stream, mpix_coll_run_copy,
-                                            step) :
-                   ucs_gstream_enqueue_copy(coll->stream, step->dst, step->src,
+                   ucs_gstream_enqueue_func(stream, mpix_coll_run_copy, step) :
+                   ucs_gstream_enqueue_copy(stream, step->dst, step->src,
                                             step->length);
 }
 
-/* Enqueues a step on the own stream. */
+/* Enqueues the start or the wait of a round. */
+static int mpix_coll_run_round(const char *func, mpix_coll_t *coll,
+                               const mpix_coll_step_t *step, int is_wait)
+{
+    return mpix_enqueue_requests(func, coll->runner, step->count,
+                                 coll->messages + step->first, is_wait);
+}
+
+/* Enqueues a step. */
 static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
                               mpix_coll_step_t *step)
 {
-    const MPI_Request *messages = coll->messages + step->first;
+    ucs_gstream_h stream = coll->runner->stream;
     int rc;
 
     switch (step->kind) {
     case MPIX_COLL_STEP_COPY:
-        return mpix_coll_stream_code(func, mpix_coll_enqueue_copy(coll, step));
+        return mpix_coll_stream_code(func,
+                                     mpix_coll_enqueue_copy(stream, step));
     case MPIX_COLL_STEP_REDUCE:
         return mpix_coll_stream_code(
-                func, ucs_gstream_enqueue_func(coll->stream,
-                                               mpix_coll_run_reduce, step));
+                func, ucs_gstream_enqueue_func(stream, mpix_coll_run_reduce,
+                                               step));
     default:
         break;
     }
 
-    rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 0);
+    rc = mpix_coll_run_round(func, coll, step, 0);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    rc = mpix_enqueue_requests(func, coll->queue, step->count, messages, 1);
+    rc = mpix_coll_run_round(func, coll, step, 1);
     if (rc != MPI_SUCCESS) {
         coll->first_left = step->first;
         coll->num_left   = step->count;
@@ -86,13 +95,47 @@ static int mpix_coll_run_step(const char *func, mpix_coll_t *coll,
     return rc;
 }
 
-/* Has what a start needs, and refuses if the own queue is in error. */
-static int mpix_coll_ready(const char *func, mpix_coll_t *coll)
+/* Enqueues the steps from one place on and before another one. */
+static int mpix_coll_run_steps(const char *func, mpix_coll_t *coll, int begin,
+                               int end)
 {
-    int rc = mpix_coll_get_queue(func, coll);
+    int rc = MPI_SUCCESS;
+    int i;
 
+    for (i = begin; (i < end) && (rc == MPI_SUCCESS); ++i) {
+        rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
+    }
+    return rc;
+}
+
+static int mpix_coll_has_round(const mpix_coll_t *coll)
+{
+    return coll->round < coll->num_steps;
+}
+
+/* Whether a use runs on the application's stream: one of the host calls the
+ * helper that moves its messages, and needs no other thread. */
+static int mpix_coll_is_inline(const mpix_coll_t *coll,
+                               const struct mpix_queue *queue)
+{
+    return (coll->num_rounds <= 1) &&
+           (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_HELP);
+}
+
+/* Has what a start needs, and refuses if the queue that it runs on is in
+ * error. */
+static int mpix_coll_ready(const char *func, struct mpix_queue *queue,
+                           mpix_coll_t *coll)
+{
+    struct mpix_queue *runner = queue;
+    int rc                    = MPI_SUCCESS;
+
+    if (!mpix_coll_is_inline(coll, queue)) {
+        rc     = mpix_coll_get_queue(func, coll);
+        runner = coll->queue;
+    }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_enqueue_requests(func, coll->queue, 0, NULL, 0);
+        rc = mpix_enqueue_requests(func, runner, 0, NULL, 0);
     }
     return rc;
 }
@@ -101,12 +144,12 @@ static int mpix_coll_ready(const char *func, mpix_coll_t *coll)
 static int mpix_coll_enqueue_use(const char *func, mpix_coll_t *coll,
                                  uint64_t use)
 {
-    int rc, i;
+    int rc;
 
     rc = mpix_coll_stream_code(
             func, ucs_gstream_enqueue_wait64(coll->stream, coll->go, use));
-    for (i = 0; (i < coll->num_steps) && (rc == MPI_SUCCESS); ++i) {
-        rc = mpix_coll_run_step(func, coll, &coll->steps[i]);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_coll_run_steps(func, coll, 0, coll->num_steps);
     }
     if (rc == MPI_SUCCESS) {
         rc = mpix_coll_stream_code(
@@ -135,6 +178,62 @@ static ucs_status_t mpix_coll_enqueue_go(ucs_gstream_h stream,
                                             (void*)coll->go);
 }
 
+static void mpix_coll_set_user(mpix_coll_t *coll, struct mpix_queue *queue)
+{
+    if (coll->user != queue) {
+        mpix_lock();
+        ucs_list_del(&coll->user_link);
+        ucs_list_add_tail(&queue->colls, &coll->user_link);
+        coll->user = queue;
+        mpix_unlock();
+    }
+}
+
+/* Enqueues the first part of a use on the application's stream. What the own
+ * one has run the host has seen: so it is told, as messages go from one queue
+ * to the other. */
+static int mpix_coll_start_inline(const char *func, struct mpix_queue *queue,
+                                  mpix_coll_t *coll)
+{
+    const uint64_t use = coll->started + 1;
+    int rc;
+
+    if (mpix_coll_is_apart(coll)) {
+        (void)ucp_st_queue_query(coll->queue->st_queue, NULL);
+    }
+    mpix_coll_set_user(coll, queue);
+    coll->runner = queue;
+    rc           = mpix_coll_run_steps(func, coll, 0, coll->round);
+    if ((rc == MPI_SUCCESS) && mpix_coll_has_round(coll)) {
+        rc = mpix_coll_run_round(func, coll, &coll->steps[coll->round], 0);
+    }
+    if (rc == MPI_SUCCESS) {
+        coll->started = use;
+        coll->stored  = use;
+        __atomic_store_n(coll->go, use, __ATOMIC_RELEASE);
+    }
+    return rc;
+}
+
+/* Enqueues the rest of it. A use of which a part is enqueued is the last
+ * one. */
+static int mpix_coll_end_inline(const char *func, mpix_coll_t *coll)
+{
+    int rc = MPI_SUCCESS;
+
+    if (mpix_coll_has_round(coll)) {
+        rc = mpix_coll_run_round(func, coll, &coll->steps[coll->round], 1);
+    }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    rc               = mpix_coll_run_steps(func, coll, coll->round + 1,
+                                           coll->num_steps);
+    coll->is_failed |= (rc != MPI_SUCCESS);
+    return rc;
+}
+
 /* Enqueues a start on the application's stream, and then its use: what is on
  * the own stream always has a start. A use that is there in part, for lack of
  * memory or as a peer is gone, is the last one. */
@@ -144,6 +243,10 @@ static int mpix_coll_start(const char *func, struct mpix_queue *queue,
     const uint64_t use = coll->started + 1;
     int rc;
 
+    if (mpix_coll_is_inline(coll, queue)) {
+        return mpix_coll_start_inline(func, queue, coll);
+    }
+
     rc = mpix_coll_stream_code(func, mpix_coll_enqueue_go(queue->stream, coll,
                                                           use));
     if (rc != MPI_SUCCESS) {
@@ -151,14 +254,8 @@ static int mpix_coll_start(const char *func, struct mpix_queue *queue,
     }
 
     coll->stored = use;
-    if (coll->user != queue) {
-        mpix_lock();
-        ucs_list_del(&coll->user_link);
-        ucs_list_add_tail(&queue->colls, &coll->user_link);
-        coll->user = queue;
-        mpix_unlock();
-    }
-
+    coll->runner = coll->queue;
+    mpix_coll_set_user(coll, queue);
     rc = mpix_coll_enqueue_use(func, coll, use);
     if (rc == MPI_SUCCESS) {
         coll->started = use;
@@ -174,19 +271,67 @@ static int mpix_coll_wait(const char *func, struct mpix_queue *queue,
     ucs_gstream_cmd_t cmds[2] = {
         {.type = UCS_GSTREAM_CMD_WAIT64}, {.type = UCS_GSTREAM_CMD_WRITE64}
     };
-    int rc;
+    int rc = MPI_SUCCESS;
 
     cmds[0].u.word.address = coll->done;
     cmds[0].u.word.value   = coll->started;
     cmds[1].u.word.address = coll->passed;
     cmds[1].u.word.value   = coll->started;
 
-    rc = mpix_coll_stream_code(func,
-                               ucs_gstream_enqueue(queue->stream, cmds, 2));
+    if (!mpix_coll_is_apart(coll)) {
+        cmds[0].type = UCS_GSTREAM_CMD_WRITE64;
+        rc           = mpix_coll_end_inline(func, coll);
+    }
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_coll_stream_code(func,
+                                   ucs_gstream_enqueue(queue->stream, cmds, 2));
+    }
     if (rc == MPI_SUCCESS) {
         coll->waited = coll->started;
     }
     return rc;
+}
+
+/* How the messages of a use on the application's stream stand: the first error,
+ * else UCS_INPROGRESS while one is under way, else UCS_ERR_NO_MESSAGE if the
+ * wait is not enqueued, else UCS_OK. */
+static ucs_status_t mpix_coll_test_messages(const mpix_coll_t *coll)
+{
+    ucs_status_t result = (coll->started > coll->waited) ? UCS_ERR_NO_MESSAGE :
+                                                           UCS_OK;
+    const mpix_req_t *record;
+    ucs_status_t status;
+    int i;
+
+    for (i = 0; i < coll->num_messages; ++i) {
+        record = coll->records[i];
+        status = (record->kind == MPIX_REQ_EXCHANGE) ?
+                         ucp_st_exchange_test(record->joint->st) :
+                         ucp_st_op_test(record->op);
+        if (status == UCS_INPROGRESS) {
+            result = UCS_INPROGRESS;
+        } else if ((status != UCS_OK) && (status != UCS_ERR_NO_MESSAGE)) {
+            return status;
+        }
+    }
+    return result;
+}
+
+/* Whether messages that were last used on another queue of the application, or
+ * on one that is gone, can go to the own one: no use that is enqueued there in
+ * part can be taken back. */
+static int mpix_coll_can_leave(const mpix_coll_t *coll,
+                               const struct mpix_queue *queue)
+{
+    if (mpix_coll_is_inline(coll, queue) || mpix_coll_is_apart(coll)) {
+        return 1;
+    }
+    if (coll->runner == NULL) {
+        return mpix_coll_test_messages(coll) != UCS_INPROGRESS;
+    }
+    return (coll->runner->st_queue == NULL) ||
+           (ucp_st_queue_query(coll->runner->st_queue, NULL) !=
+            UCS_INPROGRESS);
 }
 
 /* Whether this is the time to start it on a queue. */
@@ -206,7 +351,8 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
     }
     if ((coll->started > coll->waited) ||
         ((coll->user != call->queue) &&
-         (mpix_coll_word(coll->passed) < coll->waited))) {
+         ((mpix_coll_word(coll->passed) < coll->waited) ||
+          !mpix_coll_can_leave(coll, call->queue)))) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
                          "a request of %s is started already and not waited "
                          "for, or was last used on another queue and the host "
@@ -297,7 +443,7 @@ static int mpix_coll_enqueue_rest(const mpix_coll_call_t *call,
     rc = mpix_coll_split(call, &colls, rest, &num_rest);
     for (coll = colls; (rc == MPI_SUCCESS) && (coll != NULL) && !call->is_wait;
          coll = coll->next) {
-        rc = mpix_coll_ready(call->func, coll);
+        rc = mpix_coll_ready(call->func, call->queue, coll);
     }
     if (rc == MPI_SUCCESS) {
         rc = mpix_enqueue_requests(call->func, call->queue, num_rest, rest,
@@ -337,17 +483,27 @@ static ucs_status_t mpix_coll_result(const mpix_coll_t *coll)
 {
     ucs_status_t status = (ucs_status_t)__atomic_load_n(&coll->copy_status,
                                                         __ATOMIC_RELAXED);
-    ucp_st_queue_error_t error;
 
-    return (status != UCS_OK) ? status :
-                                ucp_st_queue_query(coll->queue->st_queue,
-                                                   &error);
+    return ((status != UCS_OK) || (coll->queue == MPIX_QUEUE_NULL)) ?
+                   status :
+                   ucp_st_queue_query(coll->queue->st_queue, NULL);
 }
 
-ucs_status_t mpix_coll_status(const mpix_coll_t *coll)
+ucs_status_t mpix_coll_status(mpix_coll_t *coll)
 {
-    ucs_status_t status;
+    ucs_status_t status = mpix_coll_is_apart(coll) ?
+                                  UCS_OK :
+                                  mpix_coll_test_messages(coll);
 
+    /* A wait would pass: the stream has to see the data, and ends the use */
+    if ((status == UCS_ERR_NO_MESSAGE) && (coll->user != NULL)) {
+        return (mpix_coll_wait(coll->func, coll->user, coll) == MPI_SUCCESS) ?
+                       UCS_INPROGRESS :
+                       UCS_ERR_NO_MEMORY;
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
     if (mpix_coll_word(coll->done) < coll->started) {
         return UCS_INPROGRESS;
     }
@@ -385,6 +541,9 @@ void mpix_coll_leave_queue(struct mpix_queue *queue)
         ucs_list_del(&coll->user_link);
         ucs_list_head_init(&coll->user_link);
         coll->user = NULL;
+        if (coll->runner == queue) {
+            coll->runner = NULL;
+        }
     }
 }
 
@@ -396,9 +555,7 @@ int mpix_coll_check_queue(const char *func, struct mpix_queue *queue)
 
     mpix_lock();
     ucs_list_for_each(coll, &queue->colls, user_link) {
-        if (coll->queue != MPIX_QUEUE_NULL) {
-            status = mpix_coll_result(coll);
-        }
+        status = mpix_coll_result(coll);
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             failed = coll->func;
             break;

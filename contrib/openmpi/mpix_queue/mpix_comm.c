@@ -65,12 +65,13 @@ static mpix_comm_t *mpix_comm_create(uint64_t id)
         return NULL;
     }
 
-    comm->handle = MPI_COMM_NULL;
-    comm->rank   = -1;
-    comm->id     = id;
-    comm->dups   = 0;
-    comm->refs   = 1;
-    comm->colls  = 0;
+    comm->handle  = MPI_COMM_NULL;
+    comm->rank    = -1;
+    comm->id      = id;
+    comm->dups    = 0;
+    comm->refs    = 1;
+    comm->colls   = 0;
+    comm->in_node = -1;
     ucs_list_head_init(&comm->peers);
     return comm;
 }
@@ -258,6 +259,44 @@ int mpix_comm_is_foreign(MPI_Comm handle)
         PMPI_Group_free(&group);
     }
     return ret;
+}
+
+/* As many ranks as there are in one node with this one. */
+static int mpix_comm_num_in_node(MPI_Comm handle)
+{
+    int size = 0;
+    MPI_Comm node;
+    int rc;
+
+    mpix_comm_set_making(1);
+    rc = PMPI_Comm_split_type(handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL,
+                              &node);
+    mpix_comm_set_making(0);
+    if (rc == MPI_SUCCESS) {
+        PMPI_Comm_size(node, &size);
+        PMPI_Comm_free(&node);
+    }
+    return size;
+}
+
+int mpix_comm_is_in_node(MPI_Comm handle)
+{
+    mpix_comm_t *comm;
+    int size, in_node;
+
+    if (mpix_comm_find(handle, &comm) != MPI_SUCCESS) {
+        return 0;
+    }
+
+    in_node = comm->in_node;
+    if (in_node < 0) {
+        PMPI_Comm_size(handle, &size);
+        in_node = (mpix_comm_num_in_node(handle) == size);
+        mpix_lock();
+        comm->in_node = in_node;
+        mpix_unlock();
+    }
+    return in_node;
 }
 
 int mpix_comm_foreign_error(const char *func)

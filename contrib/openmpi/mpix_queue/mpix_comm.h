@@ -36,6 +36,7 @@ typedef struct mpix_comm {
     struct mpix_comm *next; /* In the list of those without */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
     unsigned        colls;  /* Persistent collectives that were made */
+    int             in_node; /* All its processes are in one; -1: unknown */
 } mpix_comm_t;
 
 
@@ -59,6 +60,10 @@ int mpix_comm_is_foreign(MPI_Comm handle);
 
 /* The error for that, where the binding does not have it. */
 int mpix_comm_foreign_error(const char *func);
+
+/* Tell whether all processes of an intracommunicator share memory. Collective
+ * over it. Takes the lock. */
+int mpix_comm_is_in_node(MPI_Comm handle);
 
 /* Return a reference. To be called with the lock held. */
 void mpix_comm_put(mpix_comm_t *comm);

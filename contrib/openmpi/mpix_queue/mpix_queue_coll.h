@@ -20,11 +20,19 @@
  *
  * The request is matched by MPIX_Match, MPIX_Matchall, MPIX_Imatch or
  * MPIX_Imatchall on all ranks, alone or with others. From then on it is started
- * and waited for on queues only. A start does not block the stream, and what
- * was started goes on without it, on a stream of the library's own. Ranks may
- * start and wait for several collectives in any order. Buffers belong to the
- * collective from the start's to the wait's place in the stream. A use may be
- * started again on the same queue once the wait for the last one is enqueued.
+ * and waited for on queues only. A start does not block the stream, and the
+ * messages of what was started go on without it. Ranks may start and wait for
+ * several collectives in any order. Buffers belong to the collective from the
+ * start's to the wait's place in the stream. A use may be started again on the
+ * same queue once the wait for the last one is enqueued, and one whose queue
+ * was freed without a wait once it is over.
+ *
+ * Collectives of several rounds run on a stream of the library's own. Those of
+ * one round run on the queue's, if that is of the host: collectives among
+ * neighbours, Alltoall of up to 16 ranks, and, where all ranks are in one node
+ * and not more than MPIX_QUEUE_FLAT_MAX of the environment (16), a Barrier and
+ * an Allreduce of up to 1 KiB. The first such call for a communicator finds out
+ * by MPI_Comm_split_type whether they are.
  *
  * Before it is matched MPI_Start starts it on the host, if the MPI library has
  * persistent collectives (OpenMPI 4.1 and later, MPICH 4). With
