@@ -142,6 +142,8 @@ typedef struct mpix_coll {
     int               num_rounds; /* Of the steps */
     int               round;      /* Place of the first one; num_steps if there
                                      is none */
+    int               place;      /* Step with which the wait for a use on the
+                                     queue's stream goes on */
     int               is_open;    /* The last step is a round that grows */
     void              *tmps[MPIX_COLL_MAX_TMPS];
     int               num_tmps;

@@ -189,9 +189,10 @@ static void mpix_coll_set_user(mpix_coll_t *coll, struct mpix_queue *queue)
     }
 }
 
-/* Enqueues the first part of a use on the application's stream. What the own
- * one has run the host has seen: so it is told, as messages go from one queue
- * to the other. */
+/* Enqueues the first part of a use on the application's stream. It may be
+ * called again after a failure: the steps before the round are copies. What the
+ * own stream has run the host has seen: so it is told, as messages go from one
+ * queue to the other. */
 static int mpix_coll_start_inline(const char *func, struct mpix_queue *queue,
                                   mpix_coll_t *coll)
 {
@@ -203,6 +204,7 @@ static int mpix_coll_start_inline(const char *func, struct mpix_queue *queue,
     }
     mpix_coll_set_user(coll, queue);
     coll->runner = queue;
+    coll->place  = coll->round;
     rc           = mpix_coll_run_steps(func, coll, 0, coll->round);
     if ((rc == MPI_SUCCESS) && mpix_coll_has_round(coll)) {
         rc = mpix_coll_run_round(func, coll, &coll->steps[coll->round], 0);
@@ -215,22 +217,18 @@ static int mpix_coll_start_inline(const char *func, struct mpix_queue *queue,
     return rc;
 }
 
-/* Enqueues the rest of it. A use of which a part is enqueued is the last
- * one. */
+/* Enqueues the rest of it, from where a call before found no memory. */
 static int mpix_coll_end_inline(const char *func, mpix_coll_t *coll)
 {
     int rc = MPI_SUCCESS;
 
-    if (mpix_coll_has_round(coll)) {
-        rc = mpix_coll_run_round(func, coll, &coll->steps[coll->round], 1);
+    while ((coll->place < coll->num_steps) && (rc == MPI_SUCCESS)) {
+        rc = (coll->place == coll->round) ?
+                     mpix_coll_run_round(func, coll, &coll->steps[coll->round],
+                                         1) :
+                     mpix_coll_run_step(func, coll, &coll->steps[coll->place]);
+        coll->place += (rc == MPI_SUCCESS);
     }
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-
-    rc               = mpix_coll_run_steps(func, coll, coll->round + 1,
-                                           coll->num_steps);
-    coll->is_failed |= (rc != MPI_SUCCESS);
     return rc;
 }
 
