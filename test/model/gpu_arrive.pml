@@ -15,7 +15,7 @@
  * the next fence. Kernels have BLOCKS blocks, each with a cell of its own if
  * there are two; the device runs RESIDENT of them at a time, in any order, each
  * to its end. Threads of a block that are not held together by a barrier are
- * like blocks here. Blocks take tickets. Ticket 0 arrives and publishes whether
+ * like blocks here. (With ERROR a copy is a load and a store.) Blocks take tickets. Ticket 0 arrives and publishes whether
  * this side is second; the others wait for that. A block fences, and counts
  * itself out; the last one out stores to the words.
  *
@@ -46,8 +46,8 @@
  *   LAST_FENCE     only the last block out fences, which does not make the
  *                  other blocks' stores visible
  *
- * ERROR: either host may fail the operation at any time, and the sender's
- * process may die. A host sets a bit of `arrive`, which makes later arrivals do
+ * ERROR: either host may fail the operation at any time, and with DIES the
+ * sender's process may die at any time. A host sets a bit of `arrive`, which makes later arrivals do
  * nothing though they count. Who sets it keeps the number of uses for which
  * both sides had arrived in the same compare-and-swap. If the own word is less,
  * a copy is under way, by either side: the host waits for the word, or the
@@ -65,12 +65,13 @@
  *
  * BEHIND: the command that sets the bit gets its turn only when the stream is
  * at its end, because both share a queue of the hardware: broken.
- *   with RELEASE_FIRST  sound: the host sets a flag in memory that the own
- *                  starts look at, lets the waits pass, sets the bit when the
- *                  stream has passed, waits for the copy, and tells the user.
- *                  It takes the word's value by an exchange when it stores BIG:
- *                  that says which copies are over
- *   ... NO_FLAG    broken: the own starts run on
+ *   with RELEASE_FIRST  sound: the host waits until the peer's takes nothing
+ *                  for good any more, as a copy under way will read what the
+ *                  stream does then; lets the waits pass; sets the bit when the
+ *                  stream has passed; waits for the copy, and tells the user.
+ *                  It exchanges the word for BIG: what was there says which
+ *                  copies are over
+ *   ... NO_NOTICE  broken: the peer takes what it copies for good
  *   ... NO_SWAP    broken: BIG hides that a copy is not over
  */
 #include "common.pml"
@@ -140,27 +141,15 @@ byte taken;                     /* uses whose data is in no inbox any more */
 #define IS_SECOND(old, k) ((old) >= 2 * (k) - 1)
 #endif
 
-#if defined(RELEASE_FIRST) && !defined(NO_FLAG)
-#define IS_HALTED(side) (halt || flag[side])
-#else
-#define IS_HALTED(side) halt
-#endif
-
+#ifndef ERROR
 inline flush()
 {
-    atomic {
-        if
-        :: pending[i] ->
-            CHECK(overwrite, released[RECV] || passed[RECV] < pending_use[i]);
-            CHECK(late_write, !told[RECV]);
-            target[i]        = pending_value[i];
-            pending[i]       = false;
-            pending_value[i] = 0;
-            pending_use[i]   = 0
-        :: else /* its process has died */
-        fi;
-        i = 0
-    }
+    CHECK(overwrite, passed[RECV] < pending_use[i]);
+    target[i]        = pending_value[i];
+    pending[i]       = false;
+    pending_value[i] = 0;
+    pending_use[i]   = 0;
+    i                = 0
 }
 
 active proctype memory()
@@ -169,13 +158,15 @@ active proctype memory()
 
 end:
     do
-    :: atomic { pending[0] -> i = 0 } flush()
-    :: atomic { pending[1] -> i = 1 } flush()
+    :: atomic { pending[0] -> i = 0; flush() }
+    :: atomic { pending[1] -> i = 1; flush() }
 #ifdef NO_RELEASE
     :: atomic { visible != source -> visible = source }
 #endif
     od
 }
+
+#endif
 
 #ifdef SHORT
 inline put_inbox()
@@ -198,9 +189,6 @@ inline arrive(side)
 #endif
         old = sends + recvs;
         if
-#if defined(RELEASE_FIRST) && !defined(NO_FLAG)
-        :: flag[side]
-#endif
 #ifdef NO_LOOK
         :: side == SEND
 #endif
@@ -214,10 +202,10 @@ inline arrive(side)
 #ifdef NO_LOOK
         :: true -> what = SECOND
 #elif defined(READY)
-        :: !IS_HALTED(side) -> what = SECOND
+        :: !halt -> what = SECOND
 #else
-        :: !IS_HALTED(side) && IS_SECOND(old, k) -> what = SECOND
-        :: !IS_HALTED(side) && !IS_SECOND(old, k) -> what = FIRST
+        :: !halt && IS_SECOND(old, k) -> what = SECOND
+        :: !halt && !IS_SECOND(old, k) -> what = FIRST
 #endif
         :: else -> what = NOTHING
         fi;
@@ -236,8 +224,11 @@ inline copy(side, cell)
         :: else -> value = source
         fi;
 #else
-        CHECK(late_read, \
-              (released[SEND] && !told[SEND]) || passed[SEND] < k);
+#ifdef RELEASE_FIRST
+        CHECK(late_read, !told[SEND]);
+#else
+        CHECK(late_read, passed[SEND] < k);
+#endif
         value = (side == SEND -> source : visible);
 #endif
 #ifdef NO_ACQUIRE
@@ -246,10 +237,17 @@ inline copy(side, cell)
         taken = (cell == 1 -> k : taken)
     }
     atomic {
+#ifdef ERROR
+        CHECK(overwrite, released[RECV] || passed[RECV] < k);
+        CHECK(late_write, !told[RECV]);
+        target[0] = value;
+        target[1] = value;
+#else
         pending[cell]       = true;
         pending_value[cell] = value;
         pending_use[cell]   = k;
-        value               = 0
+#endif
+        value = 0
     }
 }
 
@@ -257,6 +255,88 @@ inline store_words()
 {
     word[SEND] = k;
     word[RECV] = k
+}
+
+/* A block gets its place on the device, and its ticket */
+inline enter(side, b)
+{
+    atomic {
+        launched[side] >= k && running[side] < RESIDENT ->
+        running[side]++;
+#ifdef BLOCK_0
+        mine = b
+#else
+        mine = ticket[side];
+        ticket[side]++
+#endif
+    }
+}
+
+inline decide(side, b)
+{
+    if
+#ifdef EVERY
+    :: true ->
+#else
+    :: mine == 0 ->
+#endif
+#if defined(SHORT) && !defined(INBOX_LATE)
+        if
+        :: side == SEND -> put_inbox()
+        :: else
+        fi;
+#endif
+        arrive(side);
+#ifdef INBOX_LATE
+        if
+        :: side == SEND && what == FIRST -> put_inbox()
+        :: else
+        fi;
+#endif
+        atomic { published[side] = k; verdict[side] = what }
+#ifndef EVERY
+    :: else ->
+        atomic {
+#ifdef STALE
+            published[side] > 0 ->
+#else
+            published[side] == k ->
+#endif
+            what = verdict[side]
+        }
+#endif
+    fi
+}
+
+inline count_out(side)
+{
+    atomic {
+        out[side]++;
+        last = (out[side] == BLOCKS_OF(side));
+        if
+        :: last -> out[side] = 0; ticket[side] = 0
+        :: else
+        fi
+#ifdef LAST_IN
+        ;
+        last = (mine == BLOCKS_OF(side) - 1)
+#endif
+    }
+}
+
+inline leave(side)
+{
+    atomic {
+#ifdef ERROR
+        ticket[side] = 0;
+#endif
+        running[side]--;
+        ended[side]++;
+        last = false;
+        what = NOTHING;
+        mine = 0;
+        k++
+    }
 }
 
 proctype block(bit side; byte b)
@@ -270,47 +350,16 @@ proctype block(bit side; byte b)
     {
     do
     :: k <= USES ->
-        atomic {
-            launched[side] >= k && running[side] < RESIDENT ->
-            running[side]++
-        }
-#ifdef BLOCK_0
-        mine = b;
-#else
-        atomic { mine = ticket[side]; ticket[side]++ }
-#endif
+#ifdef ERROR
+        atomic { enter(side, b); decide(side, b) }
         if
-#ifdef EVERY
-        :: true ->
+        :: what == SECOND -> copy(side, 1); word[SEND] = k;
+           atomic { word[RECV] = k; leave(side) }
+        :: else -> leave(side)
+        fi
 #else
-        :: mine == 0 ->
-#endif
-#if defined(SHORT) && !defined(INBOX_LATE)
-            if
-            :: side == SEND -> put_inbox()
-            :: else
-            fi;
-#endif
-            arrive(side);
-#ifdef INBOX_LATE
-            if
-            :: side == SEND && what == FIRST -> put_inbox()
-            :: else
-            fi;
-#endif
-            atomic { published[side] = k; verdict[side] = what }
-#ifndef EVERY
-        :: else ->
-            atomic {
-#ifdef STALE
-                published[side] > 0 ->
-#else
-                published[side] == k ->
-#endif
-                what = verdict[side]
-            }
-#endif
-        fi;
+        enter(side, b);
+        decide(side, b);
 #ifdef EARLY_STORE
         if
         :: what == SECOND && mine == 0 -> store_words()
@@ -328,18 +377,7 @@ proctype block(bit side; byte b)
         :: else -> !pending[b]
         fi;
 #endif
-        atomic {
-            out[side]++;
-            last = (out[side] == BLOCKS_OF(side));
-            if
-            :: last -> out[side] = 0; ticket[side] = 0
-            :: else
-            fi
-#ifdef LAST_IN
-            ;
-            last = (mine == BLOCKS_OF(side) - 1)
-#endif
-        }
+        count_out(side);
         if
 #ifndef EARLY_STORE
         :: last && what == SECOND ->
@@ -350,14 +388,8 @@ proctype block(bit side; byte b)
 #endif
         :: else
         fi;
-        atomic {
-            running[side]--;
-            ended[side]++;
-            last = false;
-            what = NOTHING;
-            mine = 0;
-            k++
-        }
+        leave(side)
+#endif
     :: else -> break
     od
     } unless { side == SEND && dead }
@@ -385,7 +417,6 @@ inline start(side)
         launched[side] = k
 #endif
     }
-    ended[side] == launched[side] * BLOCKS_OF(side)
 }
 
 #ifdef NO_CREDIT
@@ -396,16 +427,24 @@ inline start(side)
 #define ENOUGH(side, k) k
 #endif
 
+/* What its host does not take for good */
+#if defined(RELEASE_FIRST)
+#define IS_FAILED flag[RECV]
+#else
+#define IS_FAILED released[RECV]
+#endif
+
 inline wait(side, k)
 {
     atomic {
+        ended[side] == launched[side] * BLOCKS_OF(side) &&
         word[side] >= ENOUGH(side, k) ->
         passed[side] = k;
         if
         :: side == SEND -> source = 0
         :: else ->
             CHECK(wrong_data, \
-                  released[RECV] || (target[0] == k && target[1] == k))
+                  IS_FAILED || (target[0] == k && target[1] == k))
         fi
     }
 }
@@ -516,6 +555,9 @@ end:
     {
     atomic { !over[side] -> flag[side] = true }
 #ifdef RELEASE_FIRST
+#ifndef NO_NOTICE
+    flag[1 - side] || over[1 - side] || dead;
+#endif
     release(side);
     set_bit(side);
     drain(side);
@@ -529,18 +571,10 @@ end:
     } unless { side == SEND && dead }
 }
 
-/* What its kernels have stored and not fenced is lost with the context */
 active proctype death()
 {
 end:
-    atomic {
-        dies && !over[SEND] ->
-        dead = true;
-        if
-        :: verdict[SEND] == SECOND -> pending[0] = false; pending[1] = false
-        :: else
-        fi
-    }
+    atomic { dies && !over[SEND] -> dead = true }
 }
 #endif
 
@@ -549,10 +583,9 @@ init {
 
     atomic {
 #ifdef ERROR
-        if
-        :: dies = true
-        :: true
-        fi;
+#ifdef DIES
+        dies = true;
+#endif
         run host(SEND);
         run host(RECV);
 #endif
