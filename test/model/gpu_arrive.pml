@@ -13,11 +13,12 @@
  *
  * A payload has two cells. A store of a copy takes effect at any time before
  * the next fence. Kernels have BLOCKS blocks, each with a cell of its own if
- * there are two; the device runs RESIDENT of them at a time, in any order, each
- * to its end. Threads of a block that are not held together by a barrier are
- * like blocks here. (With ERROR a copy is a load and a store.) Blocks take tickets. Ticket 0 arrives and publishes whether
- * this side is second; the others wait for that. A block fences, and counts
- * itself out; the last one out stores to the words.
+ * there are two; the device runs RESIDENT of them at a time, in any order,
+ * each to its end. Threads of a block that are not held together by a
+ * barrier are like blocks here. (With ERROR a copy is a load and a store.)
+ * Blocks take tickets. Ticket 0 arrives and publishes whether this side is
+ * second; the others wait for that. A block fences, and counts itself out;
+ * the last one out stores to the words.
  *
  *   EQUAL          is sound: second is old == 2k-1. PARITY is sound: old is odd
  *   READY          ready sends: the caller knows that the receive has started,
@@ -27,8 +28,8 @@
  * arrives. If it is first it is done with its buffer; the receive, which is
  * second, takes the data from the inbox. The send's wait k is for its word to
  * be k+1-PLACES: so it may be ahead of the receive by a use, and
- *   EQUAL          is broken: the receive of k finds old == 2k, and does nothing
- *   PARITY         is broken: the send of k finds old == 2k-3
+ *   EQUAL          is broken: the receive of k finds 2k, and does nothing
+ *   PARITY         is broken: the send of k finds 2k-3
  *   INBOX_LATE     broken: arrives first, then writes to the inbox
  *   NO_CREDIT      broken: the send's wait is for nothing ("complete at once")
  *
@@ -47,16 +48,17 @@
  *                  other blocks' stores visible
  *
  * ERROR: either host may fail the operation at any time, and with DIES the
- * sender's process may die at any time. A host sets a bit of `arrive`, which makes later arrivals do
- * nothing though they count. Who sets it keeps the number of uses for which
- * both sides had arrived in the same compare-and-swap. If the own word is less,
- * a copy is under way, by either side: the host waits for the word, or the
- * death of the peer. It lets the waits pass by a store of BIG to the word, again
- * and again until its stream has passed, and tells the user.
+ * sender's process may die at any time. A host sets a bit of `arrive`, which
+ * makes all arrivals after it do nothing, though they count. Whichever host
+ * is first stores how many uses both sides had arrived for, in the same
+ * compare-and-swap. If the own word is less, a copy is under way, by either
+ * side: the host waits for the word, or the death of the peer. It lets the
+ * waits pass by a store of BIG to the word, again and again until its stream
+ * has passed, and tells the user.
  *   NO_BIT         broken: nothing stops the peer
  *   NO_DRAIN       broken: does not wait for the copy
- *   LATE_COUNT     broken: the number is not kept; who comes second sees later
- *                  arrivals in it
+ *   LATE_COUNT     broken: each host takes the count that it finds, with starts
+ *                  that did nothing
  *   SUM            with SHORT broken: `arrive` has the sum of both sides'
  *                  starts, not each: 3 + 1 may be 2 + 2
  *   ONLY_WORD      broken: waits for the word of a dead peer
@@ -106,7 +108,7 @@ bool premature, overwrite, wrong_data, late_read, late_write;
 
 byte sends, recvs;              /* the starts of each side in `arrive` */
 bool halt;                      /* its bit */
-byte both;                      /* ... and the uses that both had started then */
+byte both;                      /* ... and for which both had arrived then */
 byte word[2];
 byte source, visible;           /* the latter is what other devices see of it */
 byte target[2];
@@ -367,7 +369,9 @@ proctype block(bit side; byte b)
         fi;
 #endif
         if
-        :: what == SECOND && BLOCKS_OF(side) == 1 -> copy(side, 0); copy(side, 1)
+        :: what == SECOND && BLOCKS_OF(side) == 1 ->
+            copy(side, 0);
+            copy(side, 1)
         :: what == SECOND && BLOCKS_OF(side) == 2 -> copy(side, b)
         :: else
         fi;
@@ -422,7 +426,8 @@ inline start(side)
 #ifdef NO_CREDIT
 #define ENOUGH(side, k) (side == RECV -> k : 0)
 #elif defined(SHORT)
-#define ENOUGH(side, k) (side == RECV -> k : (k + 1 > PLACES -> k + 1 - PLACES : 0))
+#define ENOUGH(side, k) \
+    (side == RECV -> k : (k + 1 > PLACES -> k + 1 - PLACES : 0))
 #else
 #define ENOUGH(side, k) k
 #endif

@@ -29,8 +29,8 @@
  * to its word, again and again until the stream is at its end, as the peer's
  * stores take the place of BIG. Then it acknowledges. What the peer's stream
  * writes to (the inbox, the word, and with READY the buffer) is kept until the
- * peer has acknowledged, or is dead; without READY the user is told when the own
- * stream is at its end.
+ * peer has acknowledged, or is dead; without READY the user is told when the
+ * own stream is at its end.
  *   FREED           broken: the inbox is used again when the user is told
  *   WORD_FREED      broken: the word is
  *   ACK_EARLY       broken: acknowledges when the waits are let pass
@@ -40,8 +40,8 @@
  *   TELL_EARLY      broken: the user is told when the waits are let pass
  *   with READY, TELL_EARLY  broken: ... when the own stream is at its end
  *   UNKNOWN         broken: the waits are let pass before the peer's host knows
- *                   that the operation has failed: what the stream sends then is
- *                   taken for good
+ *                   that the operation has failed: what the stream sends then
+ *                   is taken for good
  */
 #include "common.pml"
 
@@ -98,7 +98,7 @@ inline take_out(cell)
         copying_out[cell] > 0 ->
         CHECK(late_write, !told[RECV]);
         target[cell] = CELL(copying_out[cell], cell);
-        taken        = (copying_out[1 - cell] == 0 -> copying_out[cell] : taken);
+        taken = (copying_out[1 - cell] == 0 -> copying_out[cell] : taken);
         copying_out[cell] = 0
     }
 }

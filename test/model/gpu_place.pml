@@ -21,8 +21,8 @@
  *            broken with PULL, and with INBOX and PLACES=1
  *   P3       FORTH, and rank 0's s(0) is on a stream of its own, which waits
  *            when the host has seen message 1
- *   POLL     P3, and rank 1's stream does not wait for message 0 until its host,
- *            which asks whether a wait would pass, has let it do the rest
+ *   POLL     P3, and rank 1 has no wait for message 0 until the end: its host
+ *            asks whether one would pass, and enqueues the rest then
  *   FACES    both: r(i) s(1-i), w(both)
  *   LOOP     rank 0: s(0) w(0)                 rank 1: r(0) w(0)
  *

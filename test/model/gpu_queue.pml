@@ -3,11 +3,11 @@
  * gpu_queue.pml - lane direct on streams of GPUs, tier M: an operation of a
  * queue fails, and the stream runs on (error_queue.pml has the other lanes).
  *
- * Rank 0 sends to rank 1, which sends on what it got to rank 2, and that to rank
- * 3: r(in) w(in) s(out) w(out), USES times, on one stream each. Rank 0 may die.
- * Then rank 1's host lets the waits of its queue pass. Copies and stores that
- * are in a stream cannot look at a flag: what rank 1 sends then is not what rank
- * 0 sent, and goes from stream to stream without any host.
+ * Rank 0 sends to rank 1, which sends on what it got to rank 2, and that to
+ * rank 3: r(in) w(in) s(out) w(out), USES times, on one stream each. Rank 0
+ * may die. Then rank 1's host lets the waits of its queue pass. Copies and
+ * stores that are in a stream cannot look at a flag: what rank 1 sends then
+ * is not what rank 0 sent, and goes from stream to stream without any host.
  *
  *   (nothing)   sound: before a host lets waits pass, it tells the ranks that
  *               its queue sends to; those fail their operations, so that nobody
@@ -20,8 +20,8 @@
  *   NO_ANSWER   broken: does not wait for an answer
  *   NEXT_ONLY   broken: answers without having told the next one
  *   RING_WAITS  broken: a rank that has been told already waits as well
- *   TWO         rank 2 may fail by itself, too: sound, as each failure has marks
- *               of its own
+ *   TWO         rank 2 may fail by itself, too: sound, as each failure has
+ *               marks of its own
  *   ONE_MARK    broken: a rank answers at once when it has been told of any
  *               failure, though those behind it may not know
  */
@@ -90,7 +90,7 @@ proctype stream(byte rank)
     fi
 }
 
-/* A rank knows of a failure: of what its queue receives, or by the rank before */
+/* A rank knows of a failure: of what it receives, or by the rank before */
 proctype host(byte rank, failure)
 {
 end:
@@ -103,7 +103,11 @@ end:
     fi;
 #ifdef ONE_MARK
     if
-    :: atomic { failed[rank] -> answered[MARK(failure, rank)] = true; goto done }
+    :: atomic {
+        failed[rank] ->
+        answered[MARK(failure, rank)] = true;
+        goto done
+       }
     :: atomic { !failed[rank] -> failed[rank] = true }
     fi;
 #else
