@@ -23,7 +23,7 @@
 #define HIP_7   "70051831"
 
 /* A wait that is to go on is looked at for so long, s */
-#define SHORT 0.01
+#define SHORT 0.1
 
 /* In the process of a row: what follows is not as expected */
 #define CHECK(_condition) \
