@@ -50,8 +50,10 @@ FOLDERS = [
      r"/(cxi_chain\.c|gpu\.h)$", r"rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h"),
     # The emulated NIC needs no header of others
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
-    # The stand-ins for GPU runtimes need none, either
-    ("test/standin", r"standin_(cuda|hip)\.h"),
+    # The stand-ins for GPU runtimes need none, either, but for the kernels
+    ("test/standin", r"standin_(cuda|hip)\.h",
+     r"/standin_(module|rtc)\.c$",
+     r"elf\.h|\.\./\.\./src/ucs_ext/gstream_kernels\.cu|forward_ptx\.h"),
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|once)\.c$",
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"

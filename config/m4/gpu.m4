@@ -16,8 +16,12 @@ AC_DEFUN([ST_GPU_RUNTIME], [
 ])
 
 # ST_CHECK_GPU: defines ST_ROCM_PREFIX, ST_CUDA_PREFIX where given.
+# CLANG compiles kernels for AMD's devices: without one, hipRTC does at run time.
 AC_DEFUN([ST_CHECK_GPU], [
     ST_GPU=host
     ST_GPU_RUNTIME([rocm], [ST_ROCM], [libamdhip64])
     ST_GPU_RUNTIME([cuda], [ST_CUDA], [libcuda])
+    AC_ARG_VAR([CLANG], [clang, for kernels of AMD's devices; may be missing])
+    AC_PATH_PROGS([CLANG], [clang clang-19 clang-18 clang-17 clang-16 clang-15],
+                  [])
 ])

@@ -90,6 +90,26 @@ unsigned info_lanes_line(void)
     return found;
 }
 
+/* What is known once there is a stream */
+static void info_waits(ucs_gstream_type_t type)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = type
+    };
+    ucs_gstream_type_attr_t attr;
+    ucs_gstream_h stream;
+
+    if (ucs_gstream_create(&params, &stream) != UCS_OK) {
+        return;
+    }
+    if ((ucs_gstream_query_type(type, &attr) == UCS_OK) &&
+        (attr.waits[0] != '\0')) {
+        printf("#   waits for several words: %s\n", attr.waits);
+    }
+    (void)ucs_gstream_destroy(stream);
+}
+
 unsigned info_streams(void)
 {
     unsigned found = 0;
@@ -107,6 +127,7 @@ unsigned info_streams(void)
                    "#   first device: %s\n#   stores and waits: %s\n",
                    attr.library, attr.version, attr.num_devices, name,
                    attr.has_batches ? "several a call" : "one a call");
+            info_waits((ucs_gstream_type_t)type);
         }
         found += (status == UCS_OK);
     }

@@ -16,6 +16,7 @@
 #endif
 
 #include "gstream_gpu.h"
+#include "gstream_module.h"
 #include "api/ucs_gstream_memory.h"
 
 #include <ucs/sys/preprocessor.h>
@@ -253,6 +254,13 @@ static int gstream_cuda_launch(const gstream_gpu_t *gpu, void *native,
                                                   arg);
 }
 
+static int gstream_cuda_load(const gstream_gpu_t *gpu, void **module_p,
+                             char reason[UCS_GSTREAM_TEXT_MAX])
+{
+    (void)reason;
+    return gpu->calls.load_module(module_p, gstream_image_ptx);
+}
+
 static unsigned gstream_cuda_flag(const gstream_gpu_t *gpu,
                                   gstream_gpu_flag_t flag)
 {
@@ -371,6 +379,9 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
     GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
+    GSTREAM_CUDA_NAME(load_module, "cuModuleLoadData"),
+    GSTREAM_CUDA_NAME(get_function, "cuModuleGetFunction"),
+    GSTREAM_CUDA_NAME(launch_kernel, "cuLaunchKernel"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_pci, "cuDeviceGetPCIBusId"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_uuid, "cuDeviceGetUuid_v2",
                               "cuDeviceGetUuid"),
@@ -410,6 +421,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .wait64         = gstream_cuda_wait64,
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,
+    .load           = gstream_cuda_load,
     .is_stream      = gstream_cuda_is_stream,
     .flag           = gstream_cuda_flag,
     .is_device_type = gstream_cuda_is_device_type,

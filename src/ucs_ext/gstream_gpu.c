@@ -199,8 +199,10 @@ static ucs_status_t gstream_gpu_init(gstream_gpu_stream_t *stream,
     }
     if (status != UCS_OK) {
         gstream_gpu_end_native(stream);
+        return status;
     }
-    return status;
+    stream->kernels = gstream_kernels_get(gpu, &stream->place);
+    return UCS_OK;
 }
 
 /* The front has set the type, as it is not the host's */
@@ -349,6 +351,14 @@ static ucs_status_t gstream_gpu_synchronize(ucs_gstream_h super, double timeout)
                               gstream_gpu_poll(stream, timeout);
     gstream_gpu_end(gpu, &last);
     return gstream_gpu_host_status(gpu, result);
+}
+
+uint64_t ucs_gstream_launches(ucs_gstream_h stream)
+{
+    return ((stream == NULL) || (stream->type == UCS_GSTREAM_TYPE_HOST)) ?
+                   0 :
+                   __atomic_load_n(&gstream_gpu_derived(stream)->launches,
+                                   __ATOMIC_RELAXED);
 }
 
 static void *gstream_gpu_native(ucs_gstream_h super)

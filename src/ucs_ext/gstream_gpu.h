@@ -126,6 +126,12 @@ typedef struct gstream_gpu_calls {
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
+    int (*load_module)(void **module_p, const void *image);
+    int (*get_function)(void **function_p, void *module, const char *name);
+    int (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y,
+                         unsigned grid_z, unsigned block_x, unsigned block_y,
+                         unsigned block_z, unsigned shared, void *stream,
+                         void **params, void **extra);
     int (*last)(void);  /* The thread's last error. Or NULL: it has none */
     int (*clear)(void); /* The same, and forgets it; with `last` */
     gstream_gpu_ipc_calls_t ipc; /* One without a remark NULL: there is none
@@ -186,6 +192,11 @@ typedef struct gstream_gpu_ops {
     /** Enqueue gstream_gpu_run_func() with this argument. */
     int (*launch)(const gstream_gpu_t *gpu, void *native, void *arg);
 
+    /** Load the library's kernels in the caller's current place. A result of
+     *  the runtime; may fill in why it failed. */
+    int (*load)(const gstream_gpu_t *gpu, void **module_p,
+                char reason[UCS_GSTREAM_TEXT_MAX]);
+
     /** Whether a handle can be a stream of the runtime; any value. */
     int (*is_stream)(const gstream_gpu_t *gpu, void *handle);
 
@@ -225,6 +236,8 @@ struct gstream_gpu {
     const char               *name;
     const char *const        *libraries; /* NULL behind the last */
     int                      is_off;     /* by configure: never opened */
+    int                      has_kernels; /* of this library to wait by, as its
+                                own waits are kernels, too, one a word */
     const gstream_gpu_name_t *names;
     size_t                   num_names;
     const gstream_gpu_ops_t  *ops;

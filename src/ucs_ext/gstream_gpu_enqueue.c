@@ -9,6 +9,7 @@
 
 #include "gstream_gpu_stream.h"
 #include "gstream_device.h"
+#include "gstream_kernels.h"
 #include "gstream_memory.h"
 
 #include <ucs/debug/log_def.h>
@@ -281,6 +282,7 @@ static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
     }
     ++stream->steps[*num_steps - 1].num_ops;
     stream->marking = number;
+    stream->mark_op = op;
     return UCS_OK;
 }
 
@@ -295,6 +297,7 @@ static void gstream_gpu_end_waits(gstream_gpu_stream_t *stream,
         __atomic_sub_fetch(&stream->share.waits, 1, __ATOMIC_SEQ_CST);
     }
     stream->marking   = 0;
+    stream->mark_op   = NULL;
     stream->has_waits = 0;
 }
 
@@ -335,6 +338,40 @@ static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
     return status;
 }
 
+/* How many operations one kernel does: waits, and the mark behind them. Other
+ * stores are the runtime's, as is the release of what kernels wrote before. 0
+ * where it would be one call as well. */
+static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
+                                       const gstream_gpu_op_t *ops,
+                                       size_t count, size_t *num_waits_p)
+{
+    size_t max = ucs_min(count, (size_t)GSTREAM_KERNEL_MANY);
+    size_t num = 0;
+
+    if (stream->kernels == NULL) {
+        return 0;
+    }
+    while ((num < max) && (ops[num].operation == GSTREAM_GPU_OP_WAIT64)) {
+        ++num;
+    }
+    *num_waits_p = num;
+    num         += (num > 0) && (num < max) && (&ops[num] == stream->mark_op);
+    return (num > 1) ? num : 0;
+}
+
+static int gstream_gpu_run_kernel(gstream_gpu_stream_t *stream,
+                                  const gstream_gpu_op_t *ops, size_t count,
+                                  size_t num_waits)
+{
+    int result = gstream_kernels_wait(stream->kernels, stream->native, ops,
+                                      num_waits, count - num_waits);
+
+    if (result == GSTREAM_GPU_OK) {
+        (void)__atomic_fetch_add(&stream->launches, 1, __ATOMIC_RELAXED);
+    }
+    return result;
+}
+
 /* Enqueues stores and waits, and counts the calls that were made. A result of
  * the runtime. */
 static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
@@ -344,9 +381,15 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
     const gstream_gpu_t *gpu = stream->gpu;
     int has_batch            = (gpu->calls.batch != NULL) && (count > 1);
     int result               = GSTREAM_GPU_OK;
-    size_t num, i;
+    size_t num_waits, num, i;
 
     for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
+        num = gstream_gpu_count_kernel(stream, &ops[i], count - i, &num_waits);
+        if (num > 0) {
+            result = gstream_gpu_run_kernel(stream, &ops[i], num, num_waits);
+            *num_calls += (result == GSTREAM_GPU_OK);
+            continue;
+        }
         num = has_batch ? ucs_min(count - i, GSTREAM_GPU_BATCH_MAX) : 1;
         if (has_batch) {
             result = gpu->calls.batch(stream->native, num, &ops[i], 0);

@@ -6,7 +6,7 @@
 #ifndef UCS_GSTREAM_GPU_STREAM_H_
 #define UCS_GSTREAM_GPU_STREAM_H_
 
-#include "gstream_gpu.h"
+#include "gstream_module.h"
 
 #include <ucs/sys/compiler_def.h>
 
@@ -32,6 +32,8 @@ typedef struct gstream_gpu_stream {
     int                 is_own;   /* made here */
     gstream_gpu_place_t place;
     unsigned            wait_flags;
+    const gstream_kernels_t *kernels; /* to wait by, or NULL */
+    uint64_t            launches; /* of them; atomic */
     gstream_share_t     share;
     uint64_t            mark;     /* The last one that it was given; the lock */
     pthread_mutex_t     lock;
@@ -41,7 +43,8 @@ typedef struct gstream_gpu_stream {
     size_t              max_steps;/* all under the lock */
     int                 failed;   /* a call failed in the midst; the lock */
     int                 has_waits;/* the call that is made has, and its mark, */
-    uint64_t            marking;  /* or 0; the same */
+    uint64_t            marking;  /* or 0, */
+    const gstream_gpu_op_t *mark_op; /* and what stores it; the same */
 } gstream_gpu_stream_t;
 
 

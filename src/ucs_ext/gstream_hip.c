@@ -10,7 +10,8 @@
  * A store is a packet that waits for all before it and releases that to the
  * system, and then a kernel; a wait is a kernel, which looks at its word until
  * that is large enough. A newer ROCm 7 has no such packet
- * (gstream_hip_check_remote()).
+ * (gstream_hip_check_remote()). A kernel of this library waits for several
+ * words at once, where it can be loaded (gstream_module.c).
  *
  * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
  * same time, where those of a stream have an order.
@@ -23,6 +24,7 @@
 
 #include "gstream_gpu.h"
 #include "gstream_memory.h"
+#include "gstream_module.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/preprocessor.h>
@@ -209,6 +211,29 @@ static int gstream_hip_launch(const gstream_gpu_t *gpu, void *native, void *arg)
                                                   arg, 0);
 }
 
+/* HIP itself finds the device's code among the objects */
+static int gstream_hip_load(const gstream_gpu_t *gpu, void **module_p,
+                            char reason[UCS_GSTREAM_TEXT_MAX])
+{
+    int result = GSTREAM_GPU_NOT_SUPPORTED;
+    void *code;
+
+    if (gstream_image_objects[0] != '\0') {
+        result = gpu->calls.load_module(module_p, gstream_image_objects);
+    }
+    if (gstream_gpu_is_ok(gpu, result)) {
+        return result;
+    }
+    code = gstream_hip_compile(gpu, reason);
+    if (code != NULL) {
+        result = gpu->calls.load_module(module_p, code);
+        if (result != GSTREAM_GPU_OK) {
+            free(code);
+        }
+    }
+    return result;
+}
+
 /* hipIpcMemLazyEnablePeerAccess, without which nothing is opened, was 0 before
  * ROCm 6. hipHostRegisterIoMemory is ignored before ROCm 7, refused by 7.0 and
  * some of 7.1, and heeded from 7.2 on. In all it is the kernel's driver that
@@ -376,6 +401,9 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(memory_unregister, "hipHostUnregister"),
     GSTREAM_HIP_NAME(memory_device, "hipHostGetDevicePointer"),
     GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
+    GSTREAM_HIP_NAME(load_module, "hipModuleLoadData"),
+    GSTREAM_HIP_NAME(get_function, "hipModuleGetFunction"),
+    GSTREAM_HIP_NAME(launch_kernel, "hipModuleLaunchKernel"),
     GSTREAM_HIP_NAME(last, "hipPeekAtLastError"),
     GSTREAM_HIP_NAME(clear, "hipGetLastError"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_pci, "hipDeviceGetPCIBusId"),
@@ -415,6 +443,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .wait64         = gstream_hip_wait64,
     .copy           = gstream_hip_copy,
     .launch         = gstream_hip_launch,
+    .load           = gstream_hip_load,
     .is_stream      = gstream_hip_is_stream,
     .flag           = gstream_hip_flag,
     .is_device_type = gstream_hip_is_device_type,
@@ -432,6 +461,7 @@ gstream_gpu_t gstream_hip = {
 #ifdef ST_ROCM_DISABLED
     .is_off    = 1,
 #endif
+    .has_kernels = 1,
     .names     = gstream_hip_names,
     .num_names = sizeof(gstream_hip_names) / sizeof(gstream_hip_names[0]),
     .ops       = &gstream_hip_gpu_ops,

@@ -15,6 +15,7 @@
 #include "gstream_device.h"
 #include "gstream_fork.h"
 #include "gstream_memory.h"
+#include "gstream_module.h"
 #include "api/ucs_gpu.h"
 
 #include <ucs/debug/log_def.h>
@@ -212,6 +213,7 @@ ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
     attr->version     = gpu->version;
     attr->num_devices = gpu->num_devices;
     attr->has_batches = (gpu->calls.batch != NULL);
+    gstream_kernels_tell(gpu, attr->waits);
     for (device = 0; device < gpu->num_devices; ++device) {
         why = gpu->ops->check_device(gpu, device);
         if (why == NULL) {

@@ -2,6 +2,7 @@
 /* standin.c - settings, devices, contexts, and what begins and ends a call. */
 #include "standin.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +74,13 @@ static void standin_seed(void)
     }
 }
 
+static int standin_turns(void)
+{
+    const char *name = getenv("STANDIN_TURNS");
+
+    return (name == NULL) ? -1 : open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
 static void standin_settings_read(void)
 {
     standin_set.devices  = (int)standin_number("STANDIN_DEVICES", 2,
@@ -88,6 +96,9 @@ static void standin_settings_read(void)
     standin_set.mig      = (int)standin_number("STANDIN_MIG", 0, 1);
     standin_set.managed  = (int)standin_number("STANDIN_MANAGED", 1, 1);
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
+    standin_set.turns    = standin_turns();
+    standin_set.modules  = (int)standin_number("STANDIN_MODULES", 1, 1);
+    standin_set.sms      = (unsigned)standin_number("STANDIN_SMS", 0, 1024);
     standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH",
                                                     STANDIN_ROOM, 100000);
     standin_set.delay_us = (unsigned)standin_number("STANDIN_DELAY_US", 0,

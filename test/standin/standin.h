@@ -7,6 +7,7 @@
  * standin_enqueue.c what is put into streams
  * standin_event.c   events
  * standin_cmd.c     what a queue's thread does for each command
+ * standin_module.c  modules, and kernels that run on threads
  * standin_mem.c     device memory, pinned and registered memory, IPC handles
  * standin_cuda.c    the names of CUDA's driver, with standin_cuda_mem.c
  * standin_hip.c     the names of HIP's runtime, with standin_hip_mem.c
@@ -35,9 +36,13 @@ enum {
     STANDIN_ERR_BAD_DEVICE      = 101,
     STANDIN_ERR_CONTEXT         = 201,
     STANDIN_ERR_MAP             = 205,
+    STANDIN_ERR_IMAGE           = 200,
+    STANDIN_ERR_NO_BINARY       = 209,
     STANDIN_ERR_NO_PEER         = 217,
+    STANDIN_ERR_PTX             = 218,
     STANDIN_ERR_HANDLE          = 400,
     STANDIN_ERR_STATE           = 401,
+    STANDIN_ERR_NOT_FOUND       = 500,
     STANDIN_ERR_NOT_READY       = 600,
     STANDIN_ERR_ADDRESS         = 700,
     STANDIN_ERR_PEER_ENABLED    = 704,
@@ -93,6 +98,9 @@ typedef struct {
     int          managed;  /* The host reaches managed memory at all times */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
+    int          modules;  /* Are loaded */
+    int          turns;    /* File whose lock is a process's turn; -1: none */
+    unsigned     sms;      /* Blocks that run at the same time; 0: any number */
     unsigned     depth;    /* Calls in a hardware queue; 0: any number */
     unsigned     delay_us; /* Longest delay before a command */
     unsigned     seed;
@@ -110,10 +118,15 @@ typedef struct {
 #define STANDIN_MAX_PITCH   2147483647
 #define STANDIN_MAX_QUEUES  32
 
+/* In src/ucs_ext/gstream_kernels.cu */
+#define STANDIN_NUM_KERNELS 2
+
 typedef struct standin_cmd    standin_cmd_t;
 typedef struct standin_ctx    standin_ctx_t;
 typedef struct standin_event  standin_event_t;
 typedef struct standin_graph  standin_graph_t;
+typedef struct standin_func   standin_func_t;
+typedef struct standin_module standin_module_t;
 typedef struct standin_queue  standin_queue_t;
 typedef struct standin_range  standin_range_t;
 typedef struct standin_stream standin_stream_t;
@@ -124,6 +137,7 @@ typedef struct {
     unsigned        peers; /* Bits of the devices that it may reach */
     unsigned        blocked; /* Kernels and copies that wait for room */
     unsigned        closing; /* Calls that close IPC handles */
+    unsigned        resident; /* Blocks that run */
     standin_ctx_t   *primary;
     unsigned        primary_refs;
     standin_queue_t *queues[STANDIN_MAX_QUEUES];
@@ -306,6 +320,9 @@ struct standin_cmd {
         size_t         op_count;
         struct {
             void (*func)(void *args);
+            const standin_func_t *device; /* Or NULL: func */
+            unsigned blocks;
+            unsigned threads; /* Of a block */
         } kernel;
         struct {
             standin_host_func_t func;
@@ -322,6 +339,22 @@ struct standin_cmd {
     /* Operations or a kernel's arguments */
     _Alignas(max_align_t) char data[];
 };
+
+/* A kernel of a module */
+struct standin_func {
+    void          (*run)(const void *args);
+    standin_ctx_t *ctx;
+    size_t        size; /* Of the arguments */
+};
+
+/* A launch */
+typedef struct {
+    void       (*func)(void *args); /* Or a function of a module */
+    unsigned   blocks;
+    unsigned   threads;
+    const void *args;
+    size_t     size;
+} standin_launch_t;
 
 /* A store to memory of a device, on its way */
 typedef struct {
@@ -433,6 +466,17 @@ int standin_has_version(int version);
     } \
     __typeof__(_func) _name \
         __attribute__((ifunc("standin_resolve_" #_name)))
+
+/* A function that dlsym() finds before a version. */
+#define STANDIN_BEFORE(_name, _func, _version) \
+    __attribute__((used)) \
+    static __typeof__(_func) *standin_resolve_##_name(void) \
+    { \
+        return standin_has_version(_version) ? NULL : _func; \
+    } \
+    __typeof__(_func) _name \
+        __attribute__((visibility("default"), \
+                       ifunc("standin_resolve_" #_name)))
 
 /* A call of CUDA that is one of what is common. */
 #define CUDA(_name, _params, _result) \
@@ -548,11 +592,9 @@ int standin_enqueue_batch(void *handle, unsigned count,
 int standin_enqueue_copy(void *handle, standin_copy_t *copy,
                          int is_synchronous);
 int standin_enqueue_fill(void *handle, const standin_fill_t *fill);
-int standin_enqueue_kernel(void *handle, void (*func)(void *args),
-                           const void *args, size_t size);
+int standin_enqueue_kernel(void *handle, const standin_launch_t *launch);
 /* The arguments of a launch, from its list of names and values. */
-int standin_launch_args(void **extra, uintptr_t end, const void **args,
-                        size_t *size);
+int standin_launch_args(void **extra, uintptr_t end, standin_launch_t *launch);
 int standin_enqueue_host(void *handle, standin_host_func_t func,
                          standin_callback_t callback, void *arg);
 
@@ -581,8 +623,49 @@ void *standin_queue_main(void *arg);
 /* Do the stores that are on their way. */
 void standin_queue_post(standin_queue_t *queue);
 
+/* The rest is called with the lock. */
+
+/* Whether nothing of a stream is to run any more */
+int standin_is_over(const standin_stream_t *stream);
+
+/* Room for a block of a stream's device; of what is over there is always some.
+ */
+void standin_sm_get(const standin_stream_t *stream);
+void standin_sm_put(const standin_stream_t *stream);
+
+/* Have the process's turn while a command runs; see standin_cmd.c. */
+void standin_turn_get(void);
+void standin_turn_put(void);
+
+/* Between two looks at a word, without a turn; the lock is given back
+ * meanwhile. */
+void standin_pause(unsigned round);
+
+/* A range that has these bytes, used, so that it stays while the lock is not
+ * held; NULL: there is none, of which NULL is given back, too. */
+standin_range_t *standin_use(uint64_t address, size_t size, int is_dev);
+void standin_unuse(standin_range_t *range);
+
+void standin_store(char *address, uint64_t value, size_t size);
+uint64_t standin_load(const char *address, size_t size);
+
 /* Give back what a command holds, and itself. */
 void standin_cmd_free(standin_cmd_t *cmd);
+
+
+/* standin_module.c */
+
+int standin_module_load(void **handle, const void *image);
+int standin_module_function(void **handle, void *module, const char *name);
+
+/* The rest is called with the lock. */
+
+/* The kernel of a handle that standin_module_function() gave, or NULL. */
+const standin_func_t *standin_module_find(const void *handle);
+
+/* Run a kernel of a module until its last thread ends; the lock is given back
+ * meanwhile. */
+void standin_kernel_run(const standin_cmd_t *cmd);
 
 
 /* standin_mem.c */

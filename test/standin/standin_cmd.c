@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 
 /* A thread that waits for a word: rounds that only yield, then sleeps that
@@ -25,6 +26,7 @@
 #define STANDIN_SLEEP_MAX 100
 #define STANDIN_LONG      2000 /* Rounds of a wait that takes long */
 #define STANDIN_SLEEP     500
+#define STANDIN_SLICE     2000000 /* ns */
 
 
 void standin_cmd_free(standin_cmd_t *cmd)
@@ -50,7 +52,7 @@ static void standin_sleep_us(unsigned us)
 
 /* Uses of a range while the lock is not held */
 
-static standin_range_t *standin_use(uint64_t address, size_t size, int is_dev)
+standin_range_t *standin_use(uint64_t address, size_t size, int is_dev)
 {
     standin_range_t *range = standin_mem_find(address, is_dev);
 
@@ -61,7 +63,7 @@ static standin_range_t *standin_use(uint64_t address, size_t size, int is_dev)
     return range;
 }
 
-static void standin_unuse(standin_range_t *range)
+void standin_unuse(standin_range_t *range)
 {
     if (range != NULL) {
         --range->users;
@@ -69,7 +71,7 @@ static void standin_unuse(standin_range_t *range)
     }
 }
 
-static void standin_store(char *address, uint64_t value, size_t size)
+void standin_store(char *address, uint64_t value, size_t size)
 {
     if (size == 8) {
         __atomic_store_n((uint64_t*)(void*)address, value, __ATOMIC_RELEASE);
@@ -79,7 +81,7 @@ static void standin_store(char *address, uint64_t value, size_t size)
     }
 }
 
-static uint64_t standin_load(const char *address, size_t size)
+uint64_t standin_load(const char *address, size_t size)
 {
     return (size == 8) ?
            __atomic_load_n((const uint64_t*)(const void*)address,
@@ -129,8 +131,54 @@ static void standin_delay(standin_queue_t *queue)
     }
 }
 
+/* The process whose turn it is holds the lock of a file. It is over when none
+ * of its commands runs; after a slice of time no other one begins before. */
+
+static unsigned standin_turn_users;
+static int standin_turn_busy; /* A thread gets the lock of the file */
+static struct timespec standin_turn_begin;
+
+static int standin_turn_is_over(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec != standin_turn_begin.tv_sec) ||
+           (now.tv_nsec - standin_turn_begin.tv_nsec > STANDIN_SLICE);
+}
+
+void standin_turn_get(void)
+{
+    if (standin_set.turns < 0) {
+        return;
+    }
+    while (standin_turn_busy ||
+           ((standin_turn_users > 0) && standin_turn_is_over())) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+    if (standin_turn_users == 0) {
+        standin_turn_busy = 1;
+        pthread_mutex_unlock(&standin_lock);
+        while (flock(standin_set.turns, LOCK_EX) != 0) {
+        }
+        pthread_mutex_lock(&standin_lock);
+        clock_gettime(CLOCK_MONOTONIC, &standin_turn_begin);
+        standin_turn_busy = 0;
+        pthread_cond_broadcast(&standin_done);
+    }
+    ++standin_turn_users;
+}
+
+void standin_turn_put(void)
+{
+    if ((standin_set.turns >= 0) && (--standin_turn_users == 0)) {
+        (void)flock(standin_set.turns, LOCK_UN);
+        pthread_cond_broadcast(&standin_done);
+    }
+}
+
 /* Whether nothing of a stream is to run any more */
-static int standin_is_over(const standin_stream_t *stream)
+int standin_is_over(const standin_stream_t *stream)
 {
     return stream->is_dead || standin_devices[stream->device].error;
 }
@@ -180,10 +228,11 @@ static int standin_is_reached(const standin_op_t *op, uint64_t value,
     }
 }
 
-static void standin_pause(unsigned round)
+void standin_pause(unsigned round)
 {
     unsigned us = STANDIN_SLEEP_MIN + (round - STANDIN_YIELDS);
 
+    standin_turn_put();
     pthread_mutex_unlock(&standin_lock);
     if (round < STANDIN_YIELDS) {
         sched_yield();
@@ -193,6 +242,7 @@ static void standin_pause(unsigned round)
         standin_sleep_us((us < STANDIN_SLEEP_MAX) ? us : STANDIN_SLEEP_MAX);
     }
     pthread_mutex_lock(&standin_lock);
+    standin_turn_get();
 }
 
 /* The range is looked up for each look at the word: it may go meanwhile */
@@ -295,6 +345,23 @@ static int standin_run_fill(const standin_fill_t *fill)
     return STANDIN_OK;
 }
 
+void standin_sm_get(const standin_stream_t *stream)
+{
+    standin_device_t *device = &standin_devices[stream->device];
+
+    while ((standin_set.sms > 0) && (device->resident >= standin_set.sms) &&
+           !standin_is_over(stream)) {
+        pthread_cond_wait(&standin_done, &standin_lock);
+    }
+    ++device->resident;
+}
+
+void standin_sm_put(const standin_stream_t *stream)
+{
+    --standin_devices[stream->device].resident;
+    pthread_cond_broadcast(&standin_done);
+}
+
 /* A kernel may not call the runtime, either */
 static void standin_run_kernel(standin_cmd_t *cmd)
 {
@@ -352,8 +419,37 @@ static void standin_run_after(standin_queue_t *queue, const standin_cmd_t *cmd)
     }
 }
 
+static int standin_run_turn(standin_queue_t *queue, standin_cmd_t *cmd)
+{
+    int err;
+
+    standin_turn_get();
+    switch (cmd->type) {
+    case STANDIN_CMD_OPS:
+        err = standin_run_ops(queue, cmd);
+        break;
+    case STANDIN_CMD_COPY:
+        err = standin_run_copy(&cmd->copy);
+        break;
+    case STANDIN_CMD_FILL:
+        err = standin_run_fill(&cmd->fill);
+        break;
+    default:
+        standin_run_kernel(cmd);
+        err = STANDIN_OK;
+        break;
+    }
+    standin_turn_put();
+    return err;
+}
+
 static int standin_run(standin_queue_t *queue, standin_cmd_t *cmd)
 {
+    /* HIP's memory operations are kernels, too */
+    int is_kernel = (cmd->type == STANDIN_CMD_KERNEL) ||
+                    ((cmd->type == STANDIN_CMD_OPS) && standin_kind.is_hip);
+    int err;
+
     if (cmd->type == STANDIN_CMD_CALLBACK) {
         standin_run_host(cmd);
         return STANDIN_OK;
@@ -362,25 +458,31 @@ static int standin_run(standin_queue_t *queue, standin_cmd_t *cmd)
         return STANDIN_OK;
     }
     switch (cmd->type) {
-    case STANDIN_CMD_OPS:
-        return standin_run_ops(queue, cmd);
-    case STANDIN_CMD_COPY:
-        return standin_run_copy(&cmd->copy);
-    case STANDIN_CMD_FILL:
-        return standin_run_fill(&cmd->fill);
-    case STANDIN_CMD_KERNEL:
-        standin_run_kernel(cmd);
-        return STANDIN_OK;
     case STANDIN_CMD_HOST:
         standin_run_host(cmd);
         return STANDIN_OK;
     case STANDIN_CMD_RECORD:
         standin_run_record(cmd);
         return STANDIN_OK;
-    default:
+    case STANDIN_CMD_AFTER:
         standin_run_after(queue, cmd);
         return STANDIN_OK;
+    default:
+        break;
     }
+    if ((cmd->type == STANDIN_CMD_KERNEL) && (cmd->kernel.device != NULL)) {
+        standin_queue_post(queue);
+        standin_kernel_run(cmd);
+        return STANDIN_OK;
+    }
+    if (is_kernel) {
+        standin_sm_get(cmd->stream);
+    }
+    err = standin_run_turn(queue, cmd);
+    if (is_kernel) {
+        standin_sm_put(cmd->stream);
+    }
+    return err;
 }
 
 static standin_cmd_t *standin_next(standin_queue_t *queue)

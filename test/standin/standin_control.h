@@ -40,6 +40,7 @@ typedef struct {
                                    that is neither registered nor a device's */
     unsigned long registers;  /**< Calls that register memory */
     unsigned long kernels;
+    unsigned long modules;    /**< That were loaded */
     unsigned long host_funcs; /**< Callbacks, too */
     unsigned long full;       /**< Calls that waited for room in a queue */
     unsigned long opens;      /**< IPC handles, with success */

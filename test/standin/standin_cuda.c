@@ -2,8 +2,9 @@
 /*
  * standin_cuda.c - the names of CUDA's driver, over what is common.
  *
- * A CUfunction is a C function with one argument, a copy of the buffer of
- * CU_LAUNCH_PARAM_BUFFER_POINTER. The grid is for the function to know.
+ * A CUfunction is of a module (standin_module.c), or a C function with one
+ * argument, a copy of the buffer of CU_LAUNCH_PARAM_BUFFER_POINTER, for which
+ * the grid is to know.
  *
  * Memory operations: those with _v2 are there from CUDA 11.7 on, unless
  * STANDIN_MEMOPS=0; the others work with STANDIN_MEMOPS=1 alone, which stands
@@ -16,8 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STANDIN_CUDA_NOT_FOUND 500
 
 
 const standin_kind_t standin_kind = {
@@ -37,10 +36,12 @@ static const standin_name_t standin_cuda_names[] = {
     {STANDIN_ERR_BAD_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
     {STANDIN_ERR_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
     {STANDIN_ERR_MAP, "CUDA_ERROR_MAP_FAILED"},
+    {STANDIN_ERR_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
+    {STANDIN_ERR_PTX, "CUDA_ERROR_INVALID_PTX"},
     {STANDIN_ERR_NO_PEER, "CUDA_ERROR_PEER_ACCESS_UNSUPPORTED"},
     {STANDIN_ERR_HANDLE, "CUDA_ERROR_INVALID_HANDLE"},
     {STANDIN_ERR_STATE, "CUDA_ERROR_ILLEGAL_STATE"},
-    {STANDIN_CUDA_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
+    {STANDIN_ERR_NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
     {STANDIN_ERR_NOT_READY, "CUDA_ERROR_NOT_READY"},
     {STANDIN_ERR_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"},
     {STANDIN_ERR_PEER_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"},
@@ -327,19 +328,25 @@ int cuLaunchKernel(void (*func)(void *args), unsigned grid_x, unsigned grid_y,
                    unsigned block_z, unsigned shared, void *stream,
                    void **params, void **extra)
 {
-    const void *args;
-    size_t size;
+    standin_launch_t launch = {
+        .func    = func,
+        .blocks  = grid_x * grid_y * grid_z,
+        .threads = block_x * block_y * block_z
+    };
     int err;
 
     (void)shared;
-    if ((params != NULL) || !grid_x || !grid_y || !grid_z || !block_x ||
-        !block_y || !block_z) {
+    if ((params != NULL) || (launch.blocks == 0) || (launch.threads == 0)) {
         return STANDIN_ERR_INVALID;
     }
-    err = standin_launch_args(extra, 0, &args, &size);
-    return (err != STANDIN_OK) ? err :
-           standin_enqueue_kernel(stream, func, args, size);
+    err = standin_launch_args(extra, 0, &launch);
+    return (err != STANDIN_OK) ? err : standin_enqueue_kernel(stream, &launch);
 }
+
+CUDA(cuModuleLoadData, (void **module, const void *image),
+     standin_module_load(module, image))
+CUDA(cuModuleGetFunction, (void **func, void *module, const char *name),
+     standin_module_function(func, module, name))
 
 /* Events */
 
@@ -393,7 +400,7 @@ static int standin_cuda_proc(const char *symbol, void **func, int version,
 {
     (void)flags;
     *func = standin_cuda_lookup(symbol, version);
-    return (*func == NULL) ? STANDIN_CUDA_NOT_FOUND : STANDIN_OK;
+    return (*func == NULL) ? STANDIN_ERR_NOT_FOUND : STANDIN_OK;
 }
 
 static int standin_cuda_proc_v2(const char *symbol, void **func, int version,

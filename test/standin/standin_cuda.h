@@ -100,6 +100,8 @@ int cuStreamBatchMemOp_v2(void *stream, unsigned count, standin_batch_op_t *ops,
                           unsigned flags);
 
 int cuLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg);
+int cuModuleLoadData(void **module, const void *image);
+int cuModuleGetFunction(void **func, void *module, const char *name);
 int cuLaunchKernel(void (*func)(void *args), unsigned grid_x, unsigned grid_y,
                    unsigned grid_z, unsigned block_x, unsigned block_y,
                    unsigned block_z, unsigned shared, void *stream,

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STANDIN_MAX_BATCH 256
+#define STANDIN_MAX_BATCH   256
+#define STANDIN_MAX_THREADS 1024 /* Of a block */
 
 
 /* Memory operations */
@@ -216,31 +217,45 @@ int standin_enqueue_fill(void *handle, const standin_fill_t *fill)
     return standin_leave(standin_enqueue(cmd));
 }
 
-int standin_launch_args(void **extra, uintptr_t end, const void **args,
-                        size_t *size)
+int standin_launch_args(void **extra, uintptr_t end, standin_launch_t *launch)
 {
-    *args = NULL;
-    *size = 0;
     for (; (extra != NULL) && ((uintptr_t)extra[0] != end); extra += 2) {
         switch ((uintptr_t)extra[0]) {
         case 1:
-            *args = extra[1];
+            launch->args = extra[1];
             break;
         case 2:
-            *size = *(const size_t*)extra[1];
+            launch->size = *(const size_t*)extra[1];
             break;
         default:
             return STANDIN_ERR_INVALID;
         }
     }
-    return ((*args == NULL) == (*size == 0)) ? STANDIN_OK :
-                                               STANDIN_ERR_INVALID;
+    return ((launch->args == NULL) == (launch->size == 0)) ?
+           STANDIN_OK : STANDIN_ERR_INVALID;
 }
 
-/* A kernel is of the current context */
-int standin_enqueue_kernel(void *handle, void (*func)(void *args),
-                           const void *args, size_t size)
+/* A kernel is of the current context; one of a module has its arguments' size
+ */
+static int standin_kernel_check(const standin_launch_t *launch,
+                                const standin_ctx_t *ctx,
+                                const standin_func_t **device)
 {
+    const void *handle;
+
+    memcpy(&handle, &launch->func, sizeof(handle));
+    *device = standin_module_find(handle);
+    if ((handle == NULL) || ((*device != NULL) && ((*device)->ctx != ctx))) {
+        return STANDIN_ERR_HANDLE;
+    }
+    return ((*device != NULL) && (((*device)->size != launch->size) ||
+                                  (launch->threads > STANDIN_MAX_THREADS))) ?
+           STANDIN_ERR_INVALID : STANDIN_OK;
+}
+
+int standin_enqueue_kernel(void *handle, const standin_launch_t *launch)
+{
+    const standin_func_t *device = NULL;
     standin_ctx_t *ctx;
     standin_stream_t *stream;
     standin_cmd_t *cmd;
@@ -251,18 +266,21 @@ int standin_enqueue_kernel(void *handle, void (*func)(void *args),
     if ((err == STANDIN_OK) && (stream->ctx != ctx)) {
         err = STANDIN_ERR_HANDLE;
     }
-    if (func == NULL) {
-        err = STANDIN_ERR_HANDLE;
+    if (err == STANDIN_OK) {
+        err = standin_kernel_check(launch, ctx, &device);
     }
     cmd = (err != STANDIN_OK) ? NULL :
-          standin_cmd_new(stream, STANDIN_CMD_KERNEL, size);
+          standin_cmd_new(stream, STANDIN_CMD_KERNEL, launch->size);
     if (cmd == NULL) {
         return standin_leave((err != STANDIN_OK) ? err :
                              STANDIN_ERR_NO_MEMORY);
     }
-    cmd->kernel.func = func;
-    if (size > 0) {
-        memcpy(cmd->data, args, size);
+    cmd->kernel.func    = launch->func;
+    cmd->kernel.device  = device;
+    cmd->kernel.blocks  = launch->blocks;
+    cmd->kernel.threads = launch->threads;
+    if (launch->size > 0) {
+        memcpy(cmd->data, launch->args, launch->size);
     }
     ++standin_count.kernels;
     return standin_leave(standin_enqueue(cmd));

@@ -2,8 +2,9 @@
 /*
  * standin_hip.c - the names of HIP's runtime, over what is common.
  *
- * A hipFunction_t is a C function with one argument, a copy of the buffer of
- * HIP_LAUNCH_PARAM_BUFFER_POINTER. The grid is for the function to know.
+ * A hipFunction_t is of a module (standin_module.c), or a C function with one
+ * argument, a copy of the buffer of HIP_LAUNCH_PARAM_BUFFER_POINTER, for which
+ * the grid is to know.
  *
  * hipPointerGetAttribute() is there from HIP 5.1 on, hipDeviceGetUuid() and
  * hipThreadExchangeStreamCaptureMode() from 5.2, hipLaunchHostFunc() from 5.3
@@ -16,6 +17,7 @@
 #include "standin_hip.h"
 #include "standin_hip_end.h"
 #include "standin_hsa.h"
+#include "standin_rtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -302,21 +304,32 @@ int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
                           unsigned block_y, unsigned block_z, unsigned shared,
                           void *stream, void **params, void **extra)
 {
-    const void *args;
-    size_t size;
+    standin_launch_t launch = {
+        .func    = func,
+        .blocks  = grid_x * grid_y * grid_z,
+        .threads = block_x * block_y * block_z
+    };
     int err;
 
     (void)shared;
-    if ((params != NULL) || !grid_x || !grid_y || !grid_z || !block_x ||
-        !block_y || !block_z) {
+    if ((params != NULL) || (launch.blocks == 0) || (launch.threads == 0)) {
         return standin_hip_end(STANDIN_ERR_INVALID);
     }
-    err = standin_launch_args(extra, 3, &args, &size);
+    err = standin_launch_args(extra, 3, &launch);
     if (err == STANDIN_OK) {
-        err = standin_enqueue_kernel(stream, func, args, size);
+        err = standin_enqueue_kernel(stream, &launch);
     }
     return standin_hip_end(err);
 }
+
+HIP(hipModuleLoadData, (void **module, const void *image),
+    standin_module_load(module, image))
+HIP(hipModuleGetFunction, (void **func, void *module, const char *name),
+    standin_module_function(func, module, name))
+
+#define STANDIN_HIP_RTC(_name, _func) \
+    STANDIN_BEFORE(_name, _func, STANDIN_HIP_7);
+STANDIN_RTC_FUNCS(STANDIN_HIP_RTC)
 
 /* Events */
 

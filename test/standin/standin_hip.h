@@ -31,7 +31,9 @@ typedef struct {
     {100, "hipErrorNoDevice"}, \
     {101, "hipErrorInvalidDevice"}, \
     {201, "hipErrorInvalidContext"}, \
+    {200, "hipErrorInvalidImage"}, \
     {205, "hipErrorMapFailed"}, \
+    {209, "hipErrorNoBinaryForGpu"}, \
     {217, "hipErrorPeerAccessUnsupported"}, \
     {304, "hipErrorOperatingSystem"}, \
     {400, "hipErrorInvalidHandle"}, \
@@ -108,6 +110,8 @@ int hipLaunchHostFunc(void *stream, void (*func)(void *arg), void *arg);
 int hipStreamAddCallback(void *stream,
                          void (*func)(void *stream, int status, void *arg),
                          void *arg, unsigned flags);
+int hipModuleLoadData(void **module, const void *image);
+int hipModuleGetFunction(void **func, void *module, const char *name);
 int hipModuleLaunchKernel(void (*func)(void *args), unsigned grid_x,
                           unsigned grid_y, unsigned grid_z, unsigned block_x,
                           unsigned block_y, unsigned block_z, unsigned shared,

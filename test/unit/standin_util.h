@@ -20,8 +20,12 @@ enum {
     RT_NO_MEMORY       = 2,
     RT_NOT_INITIALIZED = 3,
     RT_NO_DEVICE       = 100,
+    RT_IMAGE           = 200,
     RT_CONTEXT         = 201,
+    RT_NO_BINARY       = 209,
+    RT_PTX             = 218,
     RT_HANDLE          = 400,
+    RT_NOT_FOUND       = 500,
     RT_NOT_READY       = 600,
     RT_ADDRESS         = 700,
     RT_PEER_ENABLED    = 704,
@@ -68,7 +72,8 @@ enum {
     _x(cuStreamWriteValue64) _x(cuStreamWriteValue32_v2) \
     _x(cuStreamWriteValue64_v2) _x(cuStreamWaitValue32_v2) \
     _x(cuStreamWaitValue64_v2) _x(cuStreamBatchMemOp_v2) \
-    _x(cuLaunchHostFunc) _x(cuLaunchKernel) _x(cuMemAlloc_v2) \
+    _x(cuLaunchHostFunc) _x(cuModuleLoadData) _x(cuModuleGetFunction) \
+    _x(cuLaunchKernel) _x(cuMemAlloc_v2) \
     _x(cuMemAllocManaged) \
     _x(cuMemFree_v2) _x(cuMemHostAlloc) _x(cuMemFreeHost) \
     _x(cuMemHostRegister_v2) _x(cuMemHostUnregister) \
@@ -95,6 +100,7 @@ enum {
     _x(hipStreamWriteValue32) _x(hipStreamWriteValue64) \
     _x(hipStreamWaitValue32) _x(hipStreamWaitValue64) \
     _x(hipStreamBatchMemOp) _x(hipLaunchHostFunc) _x(hipStreamAddCallback) \
+    _x(hipModuleLoadData) _x(hipModuleGetFunction) \
     _x(hipModuleLaunchKernel) _x(hipMalloc) _x(hipExtMallocWithFlags) \
     _x(hipMallocManaged) \
     _x(hipFree) _x(hipHostMalloc) _x(hipHostFree) _x(hipHostRegister) \
@@ -214,6 +220,12 @@ RT_CALL(rt_fill,
         cuMemsetD8Async(RT_U64(dst), (unsigned char)value, size, stream))
 int rt_kernel(const rt_t *rt, void *stream, void (*func)(void *args),
               void *args, size_t size);
+RT_CALL(rt_module_load, (const rt_t *rt, void **module, const void *image),
+        hipModuleLoadData(module, image), cuModuleLoadData(module, image))
+RT_CALL(rt_module_function,
+        (const rt_t *rt, void **func, void *module, const char *name),
+        hipModuleGetFunction(func, module, name),
+        cuModuleGetFunction(func, module, name))
 int rt_host(const rt_t *rt, void *stream, void (*func)(void *arg), void *arg);
 
 /* Addresses have the same form in both */

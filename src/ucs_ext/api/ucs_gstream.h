@@ -248,6 +248,10 @@ typedef struct ucs_gstream_type_attr {
     int  version;     /**< The runtime's own number; 0 as above */
     int  num_devices; /**< Devices of the runtime; 0 as above */
     int  has_batches; /**< Several stores and waits are one call */
+    char waits[UCS_GSTREAM_TEXT_MAX]; /**< What waits for several words at once,
+                                            as far as streams were created: a
+                                            kernel, or why none does. Empty
+                                            where it is none of the library's */
 } ucs_gstream_type_attr_t;
 
 
@@ -715,6 +719,19 @@ unsigned ucs_gstream_type_caps(ucs_gstream_type_t type);
  * Threads: may be called from any thread.
  */
 void *ucs_gstream_native(ucs_gstream_h stream);
+
+
+/**
+ * Count the kernels of this library that a stream was given. One of them waits
+ * for all words of a @ref UCS_GSTREAM_CMD_WAITALL.
+ *
+ * @param [in] stream A live stream.
+ *
+ * @return Their number; 0 for a stream of the host.
+ *
+ * Threads: may be called from any thread.
+ */
+uint64_t ucs_gstream_launches(ucs_gstream_h stream);
 
 
 /**

@@ -76,6 +76,8 @@ enum {
     CALL(wait64, cuStreamWaitValue64_v2, "cuStreamWaitValue64", 0) \
     CALL(batch, cuStreamBatchMemOp_v2, "cuStreamBatchMemOp", 0) \
     CALL(launch_host, cuLaunchHostFunc, NULL, 0) \
+    CALL(module_load, cuModuleLoadData, NULL, 0) \
+    CALL(module_function, cuModuleGetFunction, NULL, 0) \
     CALL(launch, cuLaunchKernel, NULL, 0) \
     CALL(mem_alloc, cuMemAlloc_v2, NULL, 0) \
     CALL(managed_alloc, cuMemAllocManaged, NULL, 1) \

@@ -340,7 +340,11 @@ static void **forward_extra(void **extra, void *list[5])
     return list;
 }
 
-/* Kernels are CUfunctions */
+/* Modules and kernels are those of CUDA, and hipRTC gives PTX text */
+FORWARD(hipModuleLoadData, (void **module, const void *image), forward_enter(),
+        module_load, module, image)
+FORWARD(hipModuleGetFunction, (void **func, void *module, const char *name),
+        forward_enter(), module_function, func, module, name)
 FORWARD(hipModuleLaunchKernel,
         (void (*func)(void *args), unsigned grid_x, unsigned grid_y,
          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,

@@ -110,6 +110,8 @@ typedef struct ucp_st_stats {
     uint64_t start_cmds;     /**< Commands of streams that starts were, such as
                                   stores to trigger pages */
     uint64_t wait_words;     /**< Words that waits were enqueued for */
+    uint64_t launches;       /**< Kernels that streams of GPUs were given, such
+                                  as one that waits for several of them */
     uint64_t cntrs;          /**< NIC counters in use now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
                                                       to move under "none" */

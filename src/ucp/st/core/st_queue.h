@@ -66,6 +66,7 @@ struct ucp_st_queue {
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
     uint64_t          start_cmds; /* of all starts; the same */
     uint64_t          wait_words; /* of all waits */
+    uint64_t          launches;   /* of all batches */
     size_t            num_stores; /* of the batch that is being made: the former
                                      or the latter */
     struct ucp_st_exchange *exchange; /* whose operations may be in that one;

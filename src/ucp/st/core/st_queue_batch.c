@@ -161,9 +161,12 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
 
 ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue)
 {
+    uint64_t launches   = ucs_gstream_launches(queue->stream);
     ucs_status_t status = ucs_gstream_enqueue(queue->stream, queue->cmds,
                                               queue->num_cmds);
 
+    ucp_st_queue_count(&queue->launches,
+                       ucs_gstream_launches(queue->stream) - launches);
     if (status == UCS_ERR_IO_ERROR) {
         queue->is_cut = 1;
         ucp_st_queue_fail_stream(queue, " in the midst of a call");

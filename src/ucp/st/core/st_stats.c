@@ -106,8 +106,8 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
             stats->quiets);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             stats->late_posts, stats->proxied, stats->errors);
-    fprintf(stream, "start_cmds %lu\nwait_words %lu\n", stats->start_cmds,
-            stats->wait_words);
+    fprintf(stream, "start_cmds %lu\nwait_words %lu\nlaunches %lu\n",
+            stats->start_cmds, stats->wait_words, stats->launches);
     fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n", stats->ops,
             stats->freed, stats->entries, stats->cntrs);
 }

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * standin_module.c - modules, and the kernels in them, which run on threads.
+ *
+ * CUDA's driver takes PTX text, HIP a bundle of code objects of which one is
+ * for the device (STANDIN_ARCH), or what hipRTC has made. A module is looked
+ * into: it has the kernels that it names, with arguments of the size that it
+ * says. A kernel that has a name of src/ucs_ext/gstream_kernels.cu is that
+ * source, built for the host; others are not there.
+ *
+ * Each thread of a block is a thread here. A block begins when the device has
+ * room for one more (STANDIN_SMS), and keeps that until it ends.
+ */
+#include "standin.h"
+#include "standin_rtc.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STANDIN_BUNDLE "__CLANG_OFFLOAD_BUNDLE__"
+#define STANDIN_TARGET "hipv4-amdgcn-amd-amdhsa--"
+#define STANDIN_KD     8 /* The arguments' size in a kernel's descriptor */
+
+
+/* A block that runs */
+typedef struct {
+    const standin_cmd_t *cmd;
+    pthread_barrier_t   barrier;
+    unsigned            running; /* Threads; under the lock */
+} standin_block_t;
+
+typedef struct {
+    standin_block_t *block;
+    unsigned        number;
+    pthread_t       thread;
+    unsigned        round; /* Of looks at words */
+} standin_thread_t;
+
+static __thread standin_thread_t *standin_self;
+
+
+/* What the source of the kernels uses */
+
+static unsigned standin_thread(void)
+{
+    return standin_self->number;
+}
+
+/* A thread that waits for others has no turn meanwhile */
+static void standin_sync(void)
+{
+    pthread_mutex_lock(&standin_lock);
+    standin_turn_put();
+    pthread_mutex_unlock(&standin_lock);
+    pthread_barrier_wait(&standin_self->block->barrier);
+    pthread_mutex_lock(&standin_lock);
+    standin_turn_get();
+    pthread_mutex_unlock(&standin_lock);
+}
+
+static void standin_kernel_pause(void)
+{
+    pthread_mutex_lock(&standin_lock);
+    standin_pause(standin_self->round++);
+    pthread_mutex_unlock(&standin_lock);
+}
+
+/* The range of a word, used; NULL, and the device is lost, if there is none. Of
+ * a stream that is over nothing is done any more. */
+static standin_range_t *standin_kernel_use(uint64_t address)
+{
+    standin_stream_t *stream = standin_self->block->cmd->stream;
+    standin_range_t *range;
+
+    if (standin_is_over(stream)) {
+        return NULL;
+    }
+    range = (address % sizeof(uint64_t)) ? NULL :
+            standin_use(address, sizeof(uint64_t), 1);
+    if (range == NULL) {
+        standin_devices[stream->device].error = STANDIN_ERR_ADDRESS;
+        standin_stream_wake();
+    }
+    return range;
+}
+
+/* The largest value where a kernel is to end */
+static unsigned long long standin_kernel_load(unsigned long long address)
+{
+    unsigned long long value = UINT64_MAX;
+    standin_range_t *range;
+
+    pthread_mutex_lock(&standin_lock);
+    range = standin_kernel_use(address);
+    if (range != NULL) {
+        value = standin_load(standin_mem_inner(range, address), sizeof(value));
+        standin_unuse(range);
+    }
+    pthread_mutex_unlock(&standin_lock);
+    return value;
+}
+
+/* The memory may be one whose faults are handled, so the lock is not held */
+static void standin_kernel_store(unsigned long long address,
+                                 unsigned long long value)
+{
+    standin_range_t *range;
+    char *inner;
+
+    pthread_mutex_lock(&standin_lock);
+    range = standin_kernel_use(address);
+    if (range != NULL) {
+        inner = standin_mem_inner(range, address);
+        pthread_mutex_unlock(&standin_lock);
+        standin_store(inner, value, sizeof(value));
+        pthread_mutex_lock(&standin_lock);
+        standin_unuse(range);
+    }
+    pthread_mutex_unlock(&standin_lock);
+}
+
+#include "../../src/ucs_ext/gstream_kernels.cu"
+
+#define STANDIN_KERNEL(_name, _type) \
+    static void standin_run_##_name(const void *args) \
+    { \
+        _name(*(const _type*)args); \
+    }
+
+STANDIN_KERNEL(ucs_gstream_waits_few, gstream_kernel_few_t)
+STANDIN_KERNEL(ucs_gstream_waits_many, gstream_kernel_many_t)
+
+static const struct {
+    const char *name;
+    void       (*run)(const void *args);
+    size_t     size;
+} standin_kernels[STANDIN_NUM_KERNELS] = {
+    {"ucs_gstream_waits_few", standin_run_ucs_gstream_waits_few,
+     sizeof(gstream_kernel_few_t)},
+    {"ucs_gstream_waits_many", standin_run_ucs_gstream_waits_many,
+     sizeof(gstream_kernel_many_t)}
+};
+
+/* Blocks and threads */
+
+static void *standin_thread_main(void *arg)
+{
+    standin_thread_t *self = arg;
+    standin_block_t *block = self->block;
+
+    standin_self = self;
+    pthread_mutex_lock(&standin_lock);
+    standin_turn_get();
+    pthread_mutex_unlock(&standin_lock);
+    block->cmd->kernel.device->run(block->cmd->data);
+    pthread_mutex_lock(&standin_lock);
+    standin_turn_put();
+    if (--block->running == 0) {
+        standin_sm_put(block->cmd->stream);
+    }
+    pthread_mutex_unlock(&standin_lock);
+    return NULL;
+}
+
+/* The lock is held. The last block's first thread is the caller's. */
+void standin_kernel_run(const standin_cmd_t *cmd)
+{
+    unsigned num_blocks      = cmd->kernel.blocks;
+    unsigned num_threads     = cmd->kernel.threads;
+    unsigned last            = (num_blocks - 1) * num_threads;
+    standin_block_t *blocks  = calloc(num_blocks, sizeof(*blocks));
+    standin_thread_t *thread = calloc(num_blocks * num_threads,
+                                      sizeof(*thread));
+    unsigned i;
+
+    if ((blocks == NULL) || (thread == NULL)) {
+        abort();
+    }
+    for (i = 0; i < num_blocks * num_threads; ++i) {
+        if (i % num_threads == 0) {
+            standin_sm_get(cmd->stream);
+            blocks[i / num_threads].cmd     = cmd;
+            blocks[i / num_threads].running = num_threads;
+            pthread_barrier_init(&blocks[i / num_threads].barrier, NULL,
+                                 num_threads);
+        }
+        thread[i].block  = &blocks[i / num_threads];
+        thread[i].number = i % num_threads;
+        if ((i != last) && (pthread_create(&thread[i].thread, NULL,
+                                           standin_thread_main,
+                                           &thread[i]) != 0)) {
+            abort();
+        }
+    }
+    pthread_mutex_unlock(&standin_lock);
+    standin_thread_main(&thread[last]);
+    for (i = 0; i < num_blocks * num_threads; ++i) {
+        if (i != last) {
+            pthread_join(thread[i].thread, NULL);
+        }
+    }
+    for (i = 0; i < num_blocks; ++i) {
+        pthread_barrier_destroy(&blocks[i].barrier);
+    }
+    free(blocks);
+    free(thread);
+    pthread_mutex_lock(&standin_lock);
+}
+
+/* Modules. One has a function for each of the kernels. */
+
+struct standin_module {
+    standin_module_t *next;
+    standin_ctx_t    *ctx;
+    const char       *image; /* PTX text; a code object; what hipRTC made */
+    standin_func_t   funcs[STANDIN_NUM_KERNELS];
+};
+
+static standin_module_t *standin_modules;
+
+
+/* PTX text begins with these, in lines of their own */
+static int standin_ptx_check(const char *text)
+{
+    const char *next = text;
+
+    while ((strncmp(next, "//", 2) == 0) || (*next == '\n')) {
+        next += strcspn(next, "\n") + 1;
+    }
+    return (strncmp(next, ".version ", 9) == 0) &&
+           (strstr(next, "\n.target sm_") != NULL) &&
+           (strstr(next, "\n.address_size 64\n") != NULL) ?
+           STANDIN_OK : STANDIN_ERR_PTX;
+}
+
+/* The size of the arguments, one of which is a structure; 0: no such kernel */
+static size_t standin_ptx_size(const char *text, const char *name)
+{
+    char begin[128];
+    unsigned size = 0;
+    const char *entry;
+
+    snprintf(begin, sizeof(begin), ".visible .entry %s(", name);
+    entry = strstr(text, begin);
+    if ((entry == NULL) ||
+        (sscanf(entry + strlen(begin), " .param .align %*u .b8 %*[^[][%u]",
+                &size) != 1)) {
+        return 0;
+    }
+    return size;
+}
+
+/* A bundle: its magic, a count, and so often where a part is, its size, the
+ * length of a name and that name */
+static int standin_bundle_find(const char *bundle, const char **image)
+{
+    const char *next = bundle + strlen(STANDIN_BUNDLE);
+    const char *arch = getenv("STANDIN_ARCH");
+    char name[128];
+    uint64_t count, part[3];
+
+    snprintf(name, sizeof(name), STANDIN_TARGET "%s",
+             (arch != NULL) ? arch : "gfx90a");
+    memcpy(&count, next, sizeof(count));
+    next += sizeof(count);
+    for (; count > 0; --count, next += part[2]) {
+        memcpy(part, next, sizeof(part));
+        next += sizeof(part);
+        if ((part[2] == strlen(name)) && !strncmp(next, name, part[2])) {
+            *image = bundle + part[0];
+            return STANDIN_OK;
+        }
+    }
+    return STANDIN_ERR_NO_BINARY;
+}
+
+static const char *standin_rtc_source(const char *image)
+{
+    size_t length = strlen(STANDIN_RTC_BEGIN);
+
+    return (strncmp(image, STANDIN_RTC_BEGIN, length) == 0) ? image + length :
+                                                              NULL;
+}
+
+static int standin_hip_check(const char *image, const char **found)
+{
+    Elf64_Ehdr header;
+
+    *found = image;
+    if (standin_rtc_source(image) != NULL) {
+        return STANDIN_OK;
+    }
+    if (strncmp(image, STANDIN_BUNDLE, strlen(STANDIN_BUNDLE)) == 0) {
+        STANDIN_TRY(standin_bundle_find(image, found));
+    }
+    if (strncmp(*found, ELFMAG, SELFMAG) != 0) {
+        return STANDIN_ERR_IMAGE;
+    }
+    memcpy(&header, *found, sizeof(header));
+    return (header.e_machine == EM_AMDGPU) ? STANDIN_OK : STANDIN_ERR_IMAGE;
+}
+
+/* Where a code object has an address */
+static const char *standin_elf_at(const char *elf, const Elf64_Ehdr *header,
+                                  uint64_t address)
+{
+    Elf64_Phdr part;
+    unsigned i;
+
+    for (i = 0; i < header->e_phnum; ++i) {
+        memcpy(&part, elf + header->e_phoff + i * sizeof(part), sizeof(part));
+        if ((part.p_type == PT_LOAD) && (address >= part.p_vaddr) &&
+            (address - part.p_vaddr < part.p_filesz)) {
+            return elf + part.p_offset + (address - part.p_vaddr);
+        }
+    }
+    return NULL;
+}
+
+/* Of a kernel's descriptor, which is the symbol NAME.kd */
+static size_t standin_elf_size(const char *elf, const char *name)
+{
+    uint32_t size = 0;
+    Elf64_Shdr section, strings;
+    Elf64_Ehdr header;
+    Elf64_Sym symbol;
+    char wanted[128];
+    const char *kd;
+    uint64_t i, j;
+
+    memcpy(&header, elf, sizeof(header));
+    snprintf(wanted, sizeof(wanted), "%s.kd", name);
+    for (i = 0; i < header.e_shnum; ++i) {
+        memcpy(&section, elf + header.e_shoff + i * sizeof(section),
+               sizeof(section));
+        if (section.sh_type != SHT_DYNSYM) {
+            continue;
+        }
+        memcpy(&strings, elf + header.e_shoff +
+                         section.sh_link * sizeof(strings), sizeof(strings));
+        for (j = 0; j < section.sh_size / sizeof(symbol); ++j) {
+            memcpy(&symbol, elf + section.sh_offset + j * sizeof(symbol),
+                   sizeof(symbol));
+            if (strcmp(elf + strings.sh_offset + symbol.st_name, wanted) == 0) {
+                kd = standin_elf_at(elf, &header, symbol.st_value);
+                memcpy(&size, kd + STANDIN_KD, sizeof(size));
+            }
+        }
+    }
+    return size;
+}
+
+/* What the module says of a kernel's arguments; 0: it has no such kernel */
+static size_t standin_module_size(const char *image, unsigned i)
+{
+    const char *name = standin_kernels[i].name;
+    const char *source;
+
+    if (!standin_kind.is_hip) {
+        return standin_ptx_size(image, name);
+    }
+    source = standin_rtc_source(image);
+    if (source == NULL) {
+        return standin_elf_size(image, name);
+    }
+    return (strstr(source, name) != NULL) ? standin_kernels[i].size : 0;
+}
+
+int standin_module_load(void **handle, const void *image)
+{
+    const char *found = image;
+    standin_module_t *module;
+    standin_ctx_t *ctx;
+    int err;
+
+    STANDIN_TRY(standin_enter_ctx(&ctx));
+    err = standin_capture_check();
+    if ((err == STANDIN_OK) && !standin_set.modules) {
+        err = STANDIN_ERR_NO_MEMORY;
+    }
+    if (err == STANDIN_OK) {
+        err = standin_kind.is_hip ? standin_hip_check(image, &found) :
+                                    standin_ptx_check(image);
+    }
+    module = (err == STANDIN_OK) ? calloc(1, sizeof(*module)) : NULL;
+    if (module != NULL) {
+        module->ctx     = ctx;
+        /* HIP does not copy what it is given */
+        module->image   = standin_kind.is_hip ? found : strdup(image);
+        module->next    = standin_modules;
+        standin_modules = module;
+        *handle         = module;
+        ++standin_count.modules;
+    }
+    return standin_leave(err);
+}
+
+int standin_module_function(void **handle, void *of, const char *name)
+{
+    standin_module_t *module;
+    standin_func_t *func = NULL;
+    standin_ctx_t *ctx;
+    unsigned i;
+
+    STANDIN_TRY(standin_enter_ctx(&ctx));
+    for (module = standin_modules; (module != NULL) && (module != of);
+         module = module->next) {
+    }
+    if (module == NULL) {
+        return standin_leave(STANDIN_ERR_HANDLE);
+    }
+    for (i = 0; i < STANDIN_NUM_KERNELS; ++i) {
+        if (strcmp(standin_kernels[i].name, name) == 0) {
+            func       = &module->funcs[i];
+            func->run  = standin_kernels[i].run;
+            func->ctx  = module->ctx;
+            func->size = standin_module_size(module->image, i);
+        }
+    }
+    if ((func == NULL) || (func->size == 0)) {
+        return standin_leave(STANDIN_ERR_NOT_FOUND);
+    }
+    *handle = func;
+    return standin_leave(STANDIN_OK);
+}
+
+const standin_func_t *standin_module_find(const void *handle)
+{
+    const standin_module_t *module;
+    unsigned i;
+
+    for (module = standin_modules; module != NULL; module = module->next) {
+        for (i = 0; i < STANDIN_NUM_KERNELS; ++i) {
+            if (&module->funcs[i] == handle) {
+                return &module->funcs[i];
+            }
+        }
+    }
+    return NULL;
+}
