@@ -81,9 +81,8 @@ static void mpix_coll_move(mpix_coll_t *coll, void *dst, const void *src,
     mpix_coll_copy(coll, to, from, (length < dst_length) ? length : dst_length);
 }
 
-/* Whether each rank is to have a message from each other one. All ranks come to
- * the same answer: all are in one node, or it is of none of them that they
- * are. */
+/* Whether each rank is to have a message from each other one: if there are few,
+ * and all are in one node. The answer is the same on all ranks. */
 static int mpix_coll_is_flat(const mpix_coll_t *coll)
 {
     const char *value = getenv("MPIX_QUEUE_FLAT_MAX");
