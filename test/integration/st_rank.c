@@ -171,13 +171,15 @@ static ucs_status_t st_rank_worker_create(st_node_t *node, const char *lanes)
     char *old                     = (value == NULL) ? NULL : strdup(value);
     ucs_status_t status;
 
-    if (lanes != NULL) {
-        setenv("UCX_ST_LANES", lanes, 1);
+    if (lanes == NULL) {
+        free(old);
+        return ucp_st_worker_create(&params, &node->worker);
     }
+    setenv("UCX_ST_LANES", lanes, 1);
     status = ucp_st_worker_create(&params, &node->worker);
     if (old != NULL) {
         setenv("UCX_ST_LANES", old, 1);
-    } else if (lanes != NULL) {
+    } else {
         unsetenv("UCX_ST_LANES");
     }
     free(old);
@@ -215,10 +217,14 @@ ucs_status_t st_rank_open(st_rank_t *me, st_node_t *node, const char *lanes)
     ucs_status_t status = UCS_OK;
     int i;
 
-    /* Threads take turns: they share the environment */
+    /* Threads take turns: they share the environment, which another one may
+     * still read for what it does before it comes here */
     st_rank_at(me, "opening a worker (lanes: %s)",
                (lanes == NULL) ? "as set" : lanes);
     memset(node, 0, sizeof(*node));
+    if (me->params->as_threads) {
+        st_rank_barrier(me);
+    }
     for (i = 0; i < me->count; ++i) {
         if (i == me->index) {
             status = st_rank_worker_create(node, lanes);
