@@ -147,16 +147,17 @@ st_autogen()
 # Usage: st_configure DIR NAME-OF-LOG [CONFIGURE-OPTION...]
 st_configure()
 {
-    local dir=$1 name=$2
+    local dir=$1 name=$2 is_new=yes
     shift 2
     st_autogen || return 1
     mkdir -p "$dir"
+    [ ! -f "$dir/Makefile" ] || is_new=no
     if st_needs_configure "$dir"; then
         st_say "configure in ${dir#"$ST_TOP"/}"
         st_logged "$name-configure" st_in "$dir" "$ST_TOP/configure" "$@" ||
             return 1
         # What an older configuration built may have been built differently
-        st_logged "$name-clean" make -C "$dir" clean || return 1
+        [ $is_new = yes ] || st_logged "$name-clean" make -C "$dir" clean || return 1
     fi
 }
 
@@ -165,6 +166,19 @@ st_make()
 {
     st_say "make in ${1#"$ST_TOP"/}"
     st_logged "$2-make" make -C "$1" -j"$(nproc)" "${@:3}"
+}
+
+# Sets make_quick, what make is told in a build for tests to take less time, and
+# make_quick_tests, where it makes the tests' own programs. What make builds there
+# without them fits to it.  Usage: st_quick DIR
+st_quick()
+{
+    make_quick=()
+    # shellcheck disable=SC2016 # make's variables
+    ! grep -qx build_old_libs=no "$1/libtool" || make_quick=(
+        'LIBTOOL=$(top_srcdir)/config/compile-test.sh $(top_builddir)/libtool')
+    make_quick_tests=("${make_quick[@]}")
+    [ "$(st_value "$1" CFLAGS)" != "-g -O2" ] || make_quick_tests+=("CFLAGS=-g -Og")
 }
 
 # Configures and builds into a folder.
@@ -180,16 +194,18 @@ st_build_for_tests()
 {
     local probe rc=0 list=
     [[ ${3:-} != --enable-sanitizer=* ]] || list=${3#*=}
-    [ -n "$list" ] || { st_build "$@"; return; }
-    probe=$(mktemp)
-    echo 'int main(void) { return 0; }' |
-        gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
-    rm -f "$probe"
-    [ $rc -eq 0 ] || {
-        echo "a program built with -fsanitize=$list does not start here"
-        return $rc
-    }
-    st_configure "$@" && st_make "$1" "$2" libraries
+    if [ -n "$list" ]; then
+        probe=$(mktemp)
+        echo 'int main(void) { return 0; }' |
+            gcc -x c "-fsanitize=$list" -o "$probe" - && "$probe" || rc=77
+        rm -f "$probe"
+        [ $rc -eq 0 ] || {
+            echo "a program built with -fsanitize=$list does not start here"
+            return $rc
+        }
+    fi
+    st_configure "$@" && st_quick "$1" &&
+        st_make "$1" "$2" ${list:+libraries} "${make_quick[@]}"
 }
 
 # Builds tests of a folder: all, or those that are named.
@@ -197,15 +213,17 @@ st_build_for_tests()
 st_make_tests()
 {
     local dir=$1/test/$2
+    st_quick "$1"
     shift 2
-    make -C "${dir%/*}/standin" check TESTS= &&
+    make -C "${dir%/*}/standin" check TESTS= "${make_quick_tests[@]}" &&
     if [ $# -eq 0 ]; then
         # The folder integration has no list of TESTS
-        ST_INTEGRATION=no make -C "$dir" -j"$(nproc)" check TESTS=
+        ST_INTEGRATION=no make -C "$dir" -j"$(nproc)" check TESTS= \
+            "${make_quick_tests[@]}"
     else
         # What the programs load by itself is no target of theirs
         [ "${dir##*/}" != unit ] || set -- "$@" check_data
-        make -C "$dir" -j"$(nproc)" "$@"
+        make -C "$dir" -j"$(nproc)" "${make_quick_tests[@]}" "$@"
     fi
 }
 
