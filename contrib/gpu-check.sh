@@ -14,7 +14,7 @@ usage: contrib/gpu-check.sh --pack FILE [--build DIR]
        contrib/gpu-check.sh --run DIR|FILE [--standin hip|cuda] [--quick]
                             [--jobs N] [--limit SECONDS] [--for SECONDS]
                             [--out DIR] [PATTERN...]
-       contrib/gpu-check.sh --try hip|cuda [--build DIR]
+       contrib/gpu-check.sh --try hip|cuda [--build DIR] [PATTERN...]
 
 --pack, where the project is built with its tests: writes a tar of the programs
 and of the libraries that they need, with OpenMPI, UCX, libfabric and these
@@ -204,7 +204,7 @@ run()
     "$dir/contrib/gpu-run.py" "${@:2}"
 }
 
-# Usage: try hip|cuda
+# Usage: try hip|cuda [PATTERN...]
 try()
 {
     type -P ompi_info >/dev/null || {
@@ -212,7 +212,7 @@ try()
         exit 77
     }
     pack
-    run "$root" --standin "$1" --quick --out "$temp/results"
+    run "$root" --standin "$1" --quick --out "$temp/results" "${@:2}"
 }
 
 action=${1:-}
@@ -223,7 +223,7 @@ case $action in
 --run) ;;
 --pack|--try)
     [ "${3:-}" != --build ] || { build=${4:-}; set -- "$1" "$2" "${@:5}"; }
-    [ $# -eq 2 ] || { usage >&2; exit 2; }
+    [ $# -eq 2 ] || [ "$action" = --try ] || { usage >&2; exit 2; }
     [ "$action" = --pack ] || [[ $what =~ ^(hip|cuda)$ ]] ||
         { usage >&2; exit 2; }
     ;;
@@ -236,5 +236,5 @@ root=$temp/gpu-check
 case $action in
 --pack) write_pack "$what" ;;
 --run) run "${@:2}" ;;
---try) try "$what" ;;
+--try) try "${@:2}" ;;
 esac
