@@ -18,8 +18,8 @@ with "N passed, N failed". Each test has a time limit, which ends what hangs; it
 output, and junit.xml, are in build/test-logs/.
 
     --no-deps    install and download nothing
-    --all        the tier full: with sanitizers, models, other cards, distcheck
-    --tier TIER  default, full, or night: what takes long and rarely fails
+    --all        the tier full, which CI runs: with sanitizers and other cards
+    --tier TIER  default, full, or night: what full leaves out, or has in part
     --jobs N     so many processes at a time (default: two a processor, as tests
                  wait a lot)
     --list       print the names, run nothing
