@@ -16,6 +16,44 @@ static void info_print(const char *what, const char *name, int is_there,
     printf("# %s %s: %s%s\n", what, name, is_there ? "on" : "off: ", reason);
 }
 
+/* Fills in what is known once there is a stream; 0 if there is none */
+static int info_query(ucs_gstream_type_t type, ucs_gstream_type_attr_t *attr)
+{
+    ucs_gstream_params_t params = {
+        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
+        .type       = type
+    };
+    ucs_gstream_h stream;
+    ucs_status_t status;
+
+    if (ucs_gstream_create(&params, &stream) != UCS_OK) {
+        return 0;
+    }
+    status = ucs_gstream_query_type(type, attr);
+    (void)ucs_gstream_destroy(stream);
+    return status == UCS_OK;
+}
+
+/* How lane direct moves messages between buffers in devices */
+static void info_tiers(void)
+{
+    ucs_gstream_type_attr_t attr;
+    unsigned type;
+
+    for (type = 0; type < UCS_GSTREAM_TYPE_LAST; ++type) {
+        if ((type != UCS_GSTREAM_TYPE_HOST) &&
+            (ucs_gstream_query_type((ucs_gstream_type_t)type, &attr) ==
+             UCS_OK) &&
+            info_query((ucs_gstream_type_t)type, &attr)) {
+            printf("#   from device to device of %s: by %s%s\n", attr.name,
+                   !strcmp(attr.kernels, "loaded") ? "kernels" :
+                                                     "threads, as no kernels "
+                                                     "of the library: ",
+                   !strcmp(attr.kernels, "loaded") ? "" : attr.kernels);
+        }
+    }
+}
+
 unsigned info_lanes(void)
 {
     const ucp_st_worker_params_t params = {.field_mask = 0};
@@ -27,6 +65,9 @@ unsigned info_lanes(void)
     for (i = 0; i < attr.count; ++i) {
         info_print("Lane", attr.lanes[i].name, attr.lanes[i].is_open,
                    attr.lanes[i].reason);
+        if (attr.lanes[i].is_open && !strcmp(attr.lanes[i].name, "direct")) {
+            info_tiers();
+        }
         found += (attr.lanes[i].is_open != 0);
     }
     return found;
@@ -91,23 +132,17 @@ unsigned info_lanes_line(void)
 }
 
 /* What is known once there is a stream */
-static void info_waits(ucs_gstream_type_t type)
+static void info_kernels(ucs_gstream_type_t type)
 {
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE,
-        .type       = type
-    };
     ucs_gstream_type_attr_t attr;
-    ucs_gstream_h stream;
 
-    if (ucs_gstream_create(&params, &stream) != UCS_OK) {
+    if (!info_query(type, &attr)) {
         return;
     }
-    if ((ucs_gstream_query_type(type, &attr) == UCS_OK) &&
-        (attr.waits[0] != '\0')) {
+    printf("#   kernels of the library: %s\n", attr.kernels);
+    if (attr.waits[0] != '\0') {
         printf("#   waits for several words: %s\n", attr.waits);
     }
-    (void)ucs_gstream_destroy(stream);
 }
 
 unsigned info_streams(void)
@@ -127,7 +162,7 @@ unsigned info_streams(void)
                    "#   first device: %s\n#   stores and waits: %s\n",
                    attr.library, attr.version, attr.num_devices, name,
                    attr.has_batches ? "several a call" : "one a call");
-            info_waits((ucs_gstream_type_t)type);
+            info_kernels((ucs_gstream_type_t)type);
         }
         found += (status == UCS_OK);
     }

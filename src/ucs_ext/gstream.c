@@ -408,7 +408,8 @@ const char *gstream_check_rect(const void *dst, const void *src,
 }
 
 /* What is wrong with a command; NULL if nothing. */
-static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
+static const char *gstream_check_cmd(ucs_gstream_h stream,
+                                     const ucs_gstream_cmd_t *cmd)
 {
     const char *defect;
 
@@ -430,6 +431,7 @@ static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
     case UCS_GSTREAM_CMD_LAUNCH:
     case UCS_GSTREAM_CMD_WAITALL:
     case UCS_GSTREAM_CMD_COPY2D:
+    case UCS_GSTREAM_CMD_PAIRS:
         break; /* here they would make a jump table of the switch */
     }
 
@@ -439,6 +441,11 @@ static const char *gstream_check_cmd(const ucs_gstream_cmd_t *cmd)
     if (cmd->type == UCS_GSTREAM_CMD_COPY2D) {
         return gstream_check_rect(cmd->u.copy2d.dst, cmd->u.copy2d.src,
                                   cmd->u.copy2d.rect);
+    }
+    if (cmd->type == UCS_GSTREAM_CMD_PAIRS) {
+        return (stream->type == UCS_GSTREAM_TYPE_HOST) ?
+                       "a stream of the host starts no pairs" :
+               (cmd->u.pairs.count == 0) ? "no pairs" : NULL;
     }
     return (cmd->type == UCS_GSTREAM_CMD_WAITALL) ? gstream_check_waitall(cmd) :
                                                     "unknown type";
@@ -452,7 +459,7 @@ static ucs_status_t gstream_check_cmds(ucs_gstream_h stream,
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        defect = gstream_check_cmd(&cmds[i]);
+        defect = gstream_check_cmd(stream, &cmds[i]);
         if (ucs_unlikely(defect != NULL)) {
             ucs_error("%s stream %p: command %zu of %zu: %s", stream->ops->name,
                       (void*)stream, i, count, defect);

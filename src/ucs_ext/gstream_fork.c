@@ -54,6 +54,7 @@ static void gstream_fork_child(void)
     gstream_gpu_forked();
     gstream_ipc_forked();
     gstream_memory_forked();
+    gstream_pair_forked();
     gstream_poll_forked();
     gstream_share_forked();
     gstream_sleep_forked();

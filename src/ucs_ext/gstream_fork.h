@@ -30,6 +30,7 @@ void gstream_device_forked(void);
 void gstream_gpu_forked(void);
 void gstream_ipc_forked(void);
 void gstream_memory_forked(void);
+void gstream_pair_forked(void);
 void gstream_poll_forked(void);
 void gstream_share_forked(void);
 void gstream_sleep_forked(void);

@@ -28,10 +28,17 @@ enum {
     GSTREAM_GPU_CAPTURE_LAST  = 909
 };
 
-/** Attributes of devices: the host reaches managed memory while they work. */
+/** Attributes of devices: that the host reaches managed memory while they work,
+ *  and others. */
 enum {
     GSTREAM_GPU_CONCURRENT_CUDA = 89,
-    GSTREAM_GPU_CONCURRENT_HIP  = 9
+    GSTREAM_GPU_CONCURRENT_HIP  = 9,
+    GSTREAM_GPU_THREADS_CUDA    = 1,  /**< Of a block, at most */
+    GSTREAM_GPU_THREADS_HIP     = 56,
+    GSTREAM_GPU_PROCESSORS_CUDA = 16, /**< That run blocks */
+    GSTREAM_GPU_PROCESSORS_HIP  = 63,
+    GSTREAM_GPU_ATOMICS_CUDA    = 3,  /**< Of two devices: whole atomics */
+    GSTREAM_GPU_ATOMICS_HIP     = 2
 };
 
 /** Attributes of pointers, of both runtimes. */
@@ -95,6 +102,8 @@ typedef struct gstream_gpu_ipc_calls {
     int (*get_pci)(char *text, int length, int device);
     int (*get_uuid)(uint8_t *uuid, int device); /* 16 bytes; may be NULL */
     int (*can_access)(int *can_p, int device, int peer);
+    int (*get_p2p)(int *value_p, int attribute, int device, int peer); /* Or
+                                                                    NULL */
     int (*get_allocation)(uint64_t *start_p, size_t *length_p,
                           uint64_t address);
     int (*get_handle)(gstream_gpu_ipc_handle_t *handle, uint64_t address);
@@ -126,6 +135,7 @@ typedef struct gstream_gpu_calls {
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
+    int (*allocate)(uint64_t *address_p, size_t length); /* Or NULL */
     int (*load_module)(void **module_p, const void *image);
     int (*get_function)(void **function_p, void *module, const char *name);
     int (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y,

@@ -222,6 +222,18 @@ static size_t gstream_gpu_length(const ucs_gstream_cmd_t *cmd)
             (cmd->u.copy2d.rect->height > 0));
 }
 
+static ucs_status_t gstream_gpu_check_pairs(const gstream_gpu_stream_t *stream,
+                                            const ucs_gstream_cmd_t *cmd)
+{
+    if (stream->kernels == NULL) {
+        ucs_error("%s stream %p: its context has no kernels to start pairs by",
+                  stream->gpu->name, (void*)stream);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return gstream_pairs_check(stream->gpu, cmd->u.pairs.pairs,
+                               cmd->u.pairs.count);
+}
+
 /* Makes the next step of a command that is no store or wait; none for an empty
  * copy */
 static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
@@ -238,9 +250,14 @@ static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
     if ((cmd->type == UCS_GSTREAM_CMD_COPY) ||
         (cmd->type == UCS_GSTREAM_CMD_COPY2D)) {
         status = gstream_gpu_check_copy(stream->gpu, cmd, &is_host);
-        if (status != UCS_OK) {
-            return status;
-        }
+    } else if (cmd->type == UCS_GSTREAM_CMD_PAIRS) {
+        status  = gstream_gpu_check_pairs(stream, cmd);
+        is_host = 0;
+    } else {
+        status = UCS_OK;
+    }
+    if (status != UCS_OK) {
+        return status;
     }
     step->num_ops = 0;
     step->copy    = is_host ? NULL : cmd;
@@ -348,7 +365,7 @@ static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
     size_t max = ucs_min(count, (size_t)GSTREAM_KERNEL_MANY);
     size_t num = 0;
 
-    if (stream->kernels == NULL) {
+    if ((stream->kernels == NULL) || !stream->gpu->has_kernels) {
         return 0;
     }
     while ((num < max) && (ops[num].operation == GSTREAM_GPU_OP_WAIT64)) {
@@ -359,15 +376,31 @@ static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
     return (num > 1) ? num : 0;
 }
 
-static int gstream_gpu_run_kernel(gstream_gpu_stream_t *stream,
-                                  const gstream_gpu_op_t *ops, size_t count,
-                                  size_t num_waits)
+/* Counts a launch of a kernel, if it is one */
+static int gstream_gpu_count_launch(gstream_gpu_stream_t *stream, int result)
 {
-    int result = gstream_kernels_wait(stream->kernels, stream->native, ops,
-                                      num_waits, count - num_waits);
-
     if (result == GSTREAM_GPU_OK) {
         (void)__atomic_fetch_add(&stream->launches, 1, __ATOMIC_RELAXED);
+    }
+    return result;
+}
+
+/* Enqueues starts of pairs, and counts the calls that were made. A result of
+ * the runtime. */
+static int gstream_gpu_run_pairs(gstream_gpu_stream_t *stream,
+                                 const ucs_gstream_cmd_t *cmd,
+                                 size_t *num_calls)
+{
+    size_t count = cmd->u.pairs.count;
+    int result   = GSTREAM_GPU_OK;
+    size_t num, i;
+
+    for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
+        num    = ucs_min(count - i, UCS_GSTREAM_PAIRS_MAX);
+        result = gstream_gpu_count_launch(
+                stream, gstream_pairs_launch(stream->kernels, stream->native,
+                                             &cmd->u.pairs.pairs[i], num));
+        *num_calls += (result == GSTREAM_GPU_OK);
     }
     return result;
 }
@@ -386,7 +419,10 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
     for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
         num = gstream_gpu_count_kernel(stream, &ops[i], count - i, &num_waits);
         if (num > 0) {
-            result = gstream_gpu_run_kernel(stream, &ops[i], num, num_waits);
+            result = gstream_gpu_count_launch(
+                    stream, gstream_kernels_wait(stream->kernels,
+                                                 stream->native, &ops[i],
+                                                 num_waits, num - num_waits));
             *num_calls += (result == GSTREAM_GPU_OK);
             continue;
         }
@@ -414,6 +450,9 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
 
     if (step->num_ops > 0) {
         return gstream_gpu_run_ops(stream, ops, step->num_ops, num_calls);
+    }
+    if ((step->copy != NULL) && (step->copy->type == UCS_GSTREAM_CMD_PAIRS)) {
+        return gstream_gpu_run_pairs(stream, step->copy, num_calls);
     }
     result      = (step->func != NULL) ?
                           gpu->ops->launch(gpu, stream->native, step->func) :
@@ -447,7 +486,10 @@ static ucs_status_t gstream_gpu_step_status(const gstream_gpu_stream_t *stream,
 {
     char what[80] = "host function";
 
-    if (step->copy != NULL) {
+    if ((step->copy != NULL) && (step->copy->type == UCS_GSTREAM_CMD_PAIRS)) {
+        snprintf(what, sizeof(what), "starts of %zu pairs of streams",
+                 step->copy->u.pairs.count);
+    } else if (step->copy != NULL) {
         return gstream_gpu_copy_status(stream->gpu, result, step->copy);
     }
     if (step->num_ops > 0) {

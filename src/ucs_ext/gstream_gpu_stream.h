@@ -20,7 +20,7 @@ typedef struct gstream_gpu_func gstream_gpu_func_t;
 typedef struct gstream_gpu_step {
     size_t                  num_ops; /* in the stream's scratch memory */
     gstream_gpu_func_t      *func;
-    const ucs_gstream_cmd_t *copy;
+    const ucs_gstream_cmd_t *copy; /* or starts of pairs */
 } gstream_gpu_step_t;
 
 
@@ -32,7 +32,7 @@ typedef struct gstream_gpu_stream {
     int                 is_own;   /* made here */
     gstream_gpu_place_t place;
     unsigned            wait_flags;
-    const gstream_kernels_t *kernels; /* to wait by, or NULL */
+    const gstream_kernels_t *kernels; /* or NULL */
     uint64_t            launches; /* of them; atomic */
     gstream_share_t     share;
     uint64_t            mark;     /* The last one that it was given; the lock */

@@ -10,19 +10,30 @@
  */
 #include "gstream_kernels.h"
 
-/* What a target names in its own way. A word is loaded and stored whole, for
- * the whole system; GSTREAM_FENCE() orders what a thread does before and
- * behind it for the whole system; GSTREAM_SYNC() waits for all threads of the
- * block. */
+/* 16 bytes */
+typedef unsigned long long gstream_wide_t __attribute__((vector_size(16)));
+
+/* What a target names in its own way. A word is loaded, stored and added to
+ * whole, for the whole system; GSTREAM_ADD() gives what was there before.
+ * GSTREAM_GET() and _PUT() are for data. GSTREAM_FENCE() orders what a thread
+ * does before and behind it for the whole system; GSTREAM_SYNC() waits for all
+ * threads of the block. */
 #if defined(__NVPTX__)
 
 #  define GSTREAM_FUNC __attribute__((device, always_inline)) static inline
 #  define GSTREAM_KERNEL extern "C" __attribute__((global)) void
 #  define GSTREAM_THREAD() ((unsigned)__nvvm_read_ptx_sreg_tid_x())
+#  define GSTREAM_BLOCK() ((unsigned)__nvvm_read_ptx_sreg_ctaid_x())
 #  define GSTREAM_LOAD(_address) \
     (*(const volatile unsigned long long*)(_address))
 #  define GSTREAM_STORE(_address, _value) \
     (*(volatile unsigned long long*)(_address) = (_value))
+#  define GSTREAM_ADD(_address, _value) \
+    ((unsigned long long)__nvvm_atom_sys_add_gen_ll( \
+            (long long*)(_address), _value))
+#  define GSTREAM_GET(_type, _address) (*(const _type*)(_address))
+#  define GSTREAM_PUT(_type, _address, _value) \
+    (*(_type*)(_address) = (_value))
 #  define GSTREAM_FENCE() __nvvm_membar_sys()
 #  define GSTREAM_SYNC() __syncthreads()
 #  define GSTREAM_PAUSE() ((void)0)
@@ -32,10 +43,17 @@
 #  define GSTREAM_FUNC __attribute__((device, always_inline)) static inline
 #  define GSTREAM_KERNEL extern "C" __attribute__((global)) void
 #  define GSTREAM_THREAD() __builtin_amdgcn_workitem_id_x()
+#  define GSTREAM_BLOCK() __builtin_amdgcn_workgroup_id_x()
 #  define GSTREAM_LOAD(_address) \
     __atomic_load_n((const unsigned long long*)(_address), __ATOMIC_RELAXED)
 #  define GSTREAM_STORE(_address, _value) \
     __atomic_store_n((unsigned long long*)(_address), _value, __ATOMIC_RELAXED)
+#  define GSTREAM_ADD(_address, _value) \
+    __atomic_fetch_add((unsigned long long*)(_address), _value, \
+                       __ATOMIC_RELAXED)
+#  define GSTREAM_GET(_type, _address) (*(const _type*)(_address))
+#  define GSTREAM_PUT(_type, _address, _value) \
+    (*(_type*)(_address) = (_value))
 #  define GSTREAM_FENCE() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "")
 #  define GSTREAM_SYNC() __builtin_amdgcn_s_barrier()
 #  define GSTREAM_PAUSE() __builtin_amdgcn_s_sleep(1)
@@ -45,9 +63,16 @@
 #  define GSTREAM_FUNC static inline
 #  define GSTREAM_KERNEL static void
 #  define GSTREAM_THREAD() standin_thread()
+#  define GSTREAM_BLOCK() standin_block()
 #  define GSTREAM_LOAD(_address) standin_kernel_load(_address)
 #  define GSTREAM_STORE(_address, _value) standin_kernel_store(_address, _value)
-#  define GSTREAM_FENCE() ((void)0) /* The others are locked */
+#  define GSTREAM_ADD(_address, _value) standin_kernel_add(_address, _value)
+#  define GSTREAM_GET(_type, _address) \
+    ({ _type _got; standin_kernel_get(&_got, _address, sizeof(_got)); _got; })
+#  define GSTREAM_PUT(_type, _address, _value) \
+    ({ _type _put = (_value); \
+       standin_kernel_put(_address, &_put, sizeof(_put)); })
+#  define GSTREAM_FENCE() __sync_synchronize()
 #  define GSTREAM_SYNC() standin_sync()
 #  define GSTREAM_PAUSE() standin_kernel_pause()
 
@@ -84,4 +109,135 @@ GSTREAM_KERNEL ucs_gstream_waits_few(gstream_kernel_few_t args)
 GSTREAM_KERNEL ucs_gstream_waits_many(gstream_kernel_many_t args)
 {
     gstream_waits(&args.head, args.ops);
+}
+
+/* Copies the units of one type between two addresses that it divides: each
+ * thread its share. Four at a time, whose loads overlap. */
+#define GSTREAM_COPY_UNITS(_type, _dst, _src, _count, _first, _step) \
+    do { \
+        unsigned long long _i = _first; \
+        \
+        for (; _i + 3 * (_step) < (_count); _i += 4 * (_step)) { \
+            _type _a = GSTREAM_GET(_type, (_src) + sizeof(_a) * _i); \
+            _type _b = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+                                          (_i + (_step))); \
+            _type _c = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+                                          (_i + 2 * (_step))); \
+            _type _d = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+                                          (_i + 3 * (_step))); \
+            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * _i, _a); \
+            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + (_step)), _b); \
+            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 2 * (_step)), _c); \
+            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 3 * (_step)), _d); \
+        } \
+        for (; _i < (_count); _i += (_step)) { \
+            GSTREAM_PUT(_type, (_dst) + sizeof(_type) * _i, \
+                        GSTREAM_GET(_type, (_src) + sizeof(_type) * _i)); \
+        } \
+    } while (0)
+
+/* Copies the share of a thread, of so many */
+GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
+                               unsigned long long length, unsigned first,
+                               unsigned step)
+{
+    unsigned long long unit = ((dst ^ src) % 16 == 0) ? 16 :
+                              ((dst ^ src) % 4 == 0)  ? 4 : 1;
+    unsigned long long head = (unit - dst % unit) % unit;
+    unsigned long long count;
+
+    if (head > length) {
+        head = length;
+    }
+    GSTREAM_COPY_UNITS(unsigned char, dst, src, head, first, step);
+    dst    += head;
+    src    += head;
+    length -= head;
+    count   = length / unit;
+    if (unit == 16) {
+        GSTREAM_COPY_UNITS(gstream_wide_t, dst, src, count, first, step);
+    } else if (unit == 4) {
+        GSTREAM_COPY_UNITS(unsigned, dst, src, count, first, step);
+    } else {
+        GSTREAM_COPY_UNITS(unsigned char, dst, src, count, first, step);
+    }
+    dst    += count * unit;
+    src    += count * unit;
+    length -= count * unit;
+    GSTREAM_COPY_UNITS(unsigned char, dst, src, length, first, step);
+}
+
+#define GSTREAM_CELL(_pair, _field) \
+    ((_pair)->cell + __builtin_offsetof(gstream_kernel_cell_t, _field))
+#define GSTREAM_RECORD(_pair, _field) \
+    ((_pair)->record + __builtin_offsetof(gstream_kernel_record_t, _field))
+
+/* Whether this side is the second one to start the use, and so copies. The
+ * fence behind `begun` pairs with that of a host that has stored `halted`: it
+ * sees that this start has begun, or the start sees that it is to do nothing.
+ * It also puts what the stream did before in front of the arrival. */
+GSTREAM_FUNC unsigned gstream_pair_arrive(const gstream_kernel_pair_t *pair)
+{
+    unsigned long long old;
+
+    GSTREAM_STORE(GSTREAM_RECORD(pair, begun), pair->use);
+    GSTREAM_FENCE();
+    if (GSTREAM_LOAD(GSTREAM_RECORD(pair, halted)) != 0) {
+        return 0;
+    }
+    old = GSTREAM_ADD(pair->arrive, 1);
+    GSTREAM_FENCE(); /* What the first one did is there */
+    return old == 2 * pair->use - 1;
+}
+
+/* Starts a use: the block that is first decides, and the last one to be done
+ * ends it. No block waits for one that has not begun to run. */
+GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
+                               const gstream_kernel_pair_head_t *head,
+                               unsigned block)
+{
+    unsigned long long decision;
+
+    if ((GSTREAM_THREAD() == 0) &&
+        (GSTREAM_ADD(GSTREAM_CELL(pair, tickets), 1) == 0)) {
+        GSTREAM_STORE(GSTREAM_CELL(pair, decision),
+                      2 * pair->use + gstream_pair_arrive(pair));
+    }
+    while ((decision = GSTREAM_LOAD(GSTREAM_CELL(pair, decision))) <
+           2 * pair->use) {
+        GSTREAM_PAUSE();
+    }
+    if (decision % 2 != 0) {
+        GSTREAM_FENCE(); /* Behind the arrival */
+        gstream_copy(pair->dst, pair->src, pair->length,
+                     block * head->num_threads + GSTREAM_THREAD(),
+                     head->num_blocks * head->num_threads);
+        GSTREAM_FENCE(); /* In front of the words */
+    }
+    GSTREAM_SYNC();
+    if ((GSTREAM_THREAD() != 0) ||
+        (GSTREAM_ADD(GSTREAM_CELL(pair, out), 1) != head->num_blocks - 1)) {
+        return;
+    }
+    GSTREAM_FENCE(); /* Behind the other blocks */
+    GSTREAM_STORE(GSTREAM_CELL(pair, tickets), 0);
+    GSTREAM_STORE(GSTREAM_CELL(pair, out), 0);
+    if (decision % 2 != 0) {
+        GSTREAM_STORE(GSTREAM_RECORD(pair, word), pair->use);
+        GSTREAM_STORE(pair->other, pair->use);
+        GSTREAM_FENCE(); /* In front of `ended` */
+    }
+    GSTREAM_STORE(GSTREAM_RECORD(pair, ended), pair->use);
+}
+
+GSTREAM_KERNEL ucs_gstream_pairs_few(gstream_kernel_pairs_few_t args)
+{
+    gstream_pair(&args.pairs[GSTREAM_BLOCK() / args.head.num_blocks],
+                 &args.head, GSTREAM_BLOCK() % args.head.num_blocks);
+}
+
+GSTREAM_KERNEL ucs_gstream_pairs_many(gstream_kernel_pairs_many_t args)
+{
+    gstream_pair(&args.pairs[GSTREAM_BLOCK() / args.head.num_blocks],
+                 &args.head, GSTREAM_BLOCK() % args.head.num_blocks);
 }

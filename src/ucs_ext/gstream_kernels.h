@@ -38,4 +38,55 @@ typedef struct gstream_kernel_many {
     gstream_kernel_op_t   ops[GSTREAM_KERNEL_MANY];
 } gstream_kernel_many_t;
 
+/** What each side of a pair has in memory of a device. Kernels alone look at
+ *  it; all is 0 at first. */
+typedef struct gstream_kernel_cell {
+    unsigned long long arrive;   /**< Starts of both sides; the receive's */
+    unsigned long long tickets;  /**< Blocks of the start that runs */
+    unsigned long long decision; /**< Twice the use; 1 more: this side copies */
+    unsigned long long out;      /**< Blocks that are done */
+    unsigned long long reserved[4];
+} gstream_kernel_cell_t;
+
+/** ... and in memory of the host. */
+typedef struct gstream_kernel_record {
+    unsigned long long word;   /**< Uses that are complete; streams wait */
+    unsigned long long begun;  /**< Uses that the stream has begun to start */
+    unsigned long long ended;  /**< ... and whose kernels have ended */
+    unsigned long long halted; /**< Not 0: starts have no effect */
+    unsigned long long reserved[4];
+} gstream_kernel_record_t;
+
+/** The start of a use of one side; addresses are the device's. */
+typedef struct gstream_kernel_pair {
+    unsigned long long arrive; /**< Of the pair */
+    unsigned long long cell;   /**< Of this side, as the next one */
+    unsigned long long record;
+    unsigned long long other;  /**< The other side's `word` */
+    unsigned long long dst;
+    unsigned long long src;
+    unsigned long long length; /**< Bytes */
+    unsigned long long use;    /**< From 1 */
+} gstream_kernel_pair_t;
+
+/** Arguments of ucs_gstream_pairs_few() and _many(); a start has `num_blocks`
+ *  blocks. */
+typedef struct gstream_kernel_pair_head {
+    unsigned num_threads; /**< Of a block */
+    unsigned num_blocks;
+} gstream_kernel_pair_head_t;
+
+#define GSTREAM_KERNEL_PAIRS_FEW  4
+#define GSTREAM_KERNEL_PAIRS_MANY 63
+
+typedef struct gstream_kernel_pairs_few {
+    gstream_kernel_pair_head_t head;
+    gstream_kernel_pair_t      pairs[GSTREAM_KERNEL_PAIRS_FEW];
+} gstream_kernel_pairs_few_t;
+
+typedef struct gstream_kernel_pairs_many {
+    gstream_kernel_pair_head_t head;
+    gstream_kernel_pair_t      pairs[GSTREAM_KERNEL_PAIRS_MANY];
+} gstream_kernel_pairs_many_t;
+
 #endif

@@ -49,25 +49,51 @@ static gstream_module_t gstream_modules[UCS_GSTREAM_TYPE_LAST]
 static pthread_mutex_t gstream_module_lock = PTHREAD_MUTEX_INITIALIZER;
 
 
+/* An attribute of a device that is not 0; 1 if it does not tell */
+static unsigned gstream_module_ask(const gstream_gpu_t *gpu, int device,
+                                   int cuda, int hip)
+{
+    int value = 0;
+    int result;
+
+    result = gpu->calls.get_attribute(
+            &value, (gpu->type == UCS_GSTREAM_TYPE_CUDA) ? cuda : hip, device);
+    return (gstream_gpu_is_ok(gpu, result) && (value > 0)) ? (unsigned)value :
+                                                             1;
+}
+
 /* Loads the module in the caller's current place. A result of the runtime. */
 static int gstream_module_load(const gstream_gpu_t *gpu,
                                gstream_module_t *module)
 {
     gstream_kernels_t kernels = {.gpu = gpu};
+    const struct {
+        const char *name;
+        void       **function_p;
+    } names[] = {
+        {"ucs_gstream_waits_few", &kernels.waits_few},
+        {"ucs_gstream_waits_many", &kernels.waits_many},
+        {"ucs_gstream_pairs_few", &kernels.pairs_few},
+        {"ucs_gstream_pairs_many", &kernels.pairs_many}
+    };
     void *native;
+    unsigned i;
     int result;
 
     result = gpu->ops->load(gpu, &native, module->reason);
-    if (result == GSTREAM_GPU_OK) {
-        result = gpu->calls.get_function(&kernels.few, native,
-                                         "ucs_gstream_waits_few");
+    for (i = 0; (i < ucs_static_array_size(names)) &&
+                (result == GSTREAM_GPU_OK); ++i) {
+        result = gpu->calls.get_function(names[i].function_p, native,
+                                         names[i].name);
     }
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->calls.get_function(&kernels.many, native,
-                                         "ucs_gstream_waits_many");
-    }
-    if (result == GSTREAM_GPU_OK) {
-        module->kernels = kernels;
+        kernels.max_threads    = gstream_module_ask(
+                gpu, module->home.device, GSTREAM_GPU_THREADS_CUDA,
+                GSTREAM_GPU_THREADS_HIP);
+        kernels.num_processors = gstream_module_ask(
+                gpu, module->home.device, GSTREAM_GPU_PROCESSORS_CUDA,
+                GSTREAM_GPU_PROCESSORS_HIP);
+        module->kernels        = kernels;
     }
     return result;
 }
@@ -96,8 +122,8 @@ static void gstream_module_try(const gstream_gpu_t *gpu,
                  "the kernel cannot be loaded: %s",
                  gpu->ops->result_name(gpu, result));
     }
-    ucs_info("%s: device %d: a wait for several words is several calls: %s",
-             gpu->name, place->device, module->reason);
+    ucs_info("%s: device %d: no kernels: %s", gpu->name, place->device,
+             module->reason);
 }
 
 const gstream_kernels_t *gstream_kernels_get(const gstream_gpu_t *gpu,
@@ -105,7 +131,7 @@ const gstream_kernels_t *gstream_kernels_get(const gstream_gpu_t *gpu,
 {
     gstream_module_t *module;
 
-    if (!gpu->has_kernels || (place->device >= GSTREAM_MODULE_DEVICES)) {
+    if (place->device >= GSTREAM_MODULE_DEVICES) {
         return NULL;
     }
     module = &gstream_modules[gpu->type][place->device];
@@ -115,29 +141,50 @@ const gstream_kernels_t *gstream_kernels_get(const gstream_gpu_t *gpu,
         __atomic_store_n(&module->is_tried, 1, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&gstream_module_lock);
-    return ((module->kernels.many != NULL) &&
+    return ((module->kernels.gpu != NULL) &&
             (module->home.context == place->context)) ? &module->kernels : NULL;
 }
 
 void gstream_kernels_tell(const gstream_gpu_t *gpu,
-                          char text[UCS_GSTREAM_TEXT_MAX])
+                          char waits[UCS_GSTREAM_TEXT_MAX],
+                          char kernels[UCS_GSTREAM_TEXT_MAX])
 {
     const gstream_module_t *module;
     int device;
 
-    text[0] = '\0';
+    waits[0]   = '\0';
+    kernels[0] = '\0';
     for (device = 0; device < GSTREAM_MODULE_DEVICES; ++device) {
         module = &gstream_modules[gpu->type][device];
         if (!__atomic_load_n(&module->is_tried, __ATOMIC_ACQUIRE)) {
             continue;
         }
-        snprintf(text, UCS_GSTREAM_TEXT_MAX, "%s%s",
-                 (module->reason[0] == '\0') ? "one kernel" : "a call each: ",
-                 module->reason);
+        snprintf(kernels, UCS_GSTREAM_TEXT_MAX, "%s",
+                 (module->reason[0] == '\0') ? "loaded" : module->reason);
+        if (gpu->has_kernels) {
+            snprintf(waits, UCS_GSTREAM_TEXT_MAX, "%s%s",
+                     (module->reason[0] == '\0') ? "one kernel" :
+                                                   "a call each: ",
+                     module->reason);
+        }
         if (module->reason[0] != '\0') {
             return;
         }
     }
+}
+
+int gstream_kernels_launch(const gstream_gpu_t *gpu, void *native,
+                           const gstream_launch_t *launch)
+{
+    size_t size   = launch->size;
+    void *extra[] = {GSTREAM_MODULE_ARGS, launch->args, GSTREAM_MODULE_SIZE,
+                     &size, (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?
+                                    GSTREAM_MODULE_END_CUDA :
+                                    GSTREAM_MODULE_END_HIP};
+
+    return gpu->calls.launch_kernel(launch->function, launch->blocks, 1, 1,
+                                    launch->threads, 1, 1, 0, native, NULL,
+                                    extra);
 }
 
 static void gstream_kernels_set(gstream_kernel_op_t *to,
@@ -155,26 +202,26 @@ int gstream_kernels_wait(const gstream_kernels_t *kernels, void *native,
                          const gstream_gpu_op_t *ops, size_t num_waits,
                          size_t num_stores)
 {
-    const gstream_gpu_t *gpu = kernels->gpu;
-    size_t count             = num_waits + num_stores;
-    int is_few               = (count <= GSTREAM_KERNEL_FEW);
-    size_t size              = is_few ? sizeof(gstream_kernel_few_t) :
-                                        sizeof(gstream_kernel_many_t);
-    unsigned threads         = ucs_min((unsigned)num_waits,
-                                       GSTREAM_MODULE_THREADS);
+    size_t count = num_waits + num_stores;
+    int is_few   = (count <= GSTREAM_KERNEL_FEW);
     gstream_kernel_many_t args;
-    void *extra[] = {GSTREAM_MODULE_ARGS, &args, GSTREAM_MODULE_SIZE, &size,
-                     (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?
-                             GSTREAM_MODULE_END_CUDA :
-                             GSTREAM_MODULE_END_HIP};
+    const gstream_launch_t launch = {
+        .function = is_few ? kernels->waits_few : kernels->waits_many,
+        .blocks   = 1,
+        .threads  = ucs_min((unsigned)num_waits,
+                            ucs_min(kernels->max_threads,
+                                    GSTREAM_MODULE_THREADS)),
+        .args     = &args,
+        .size     = is_few ? sizeof(gstream_kernel_few_t) :
+                             sizeof(gstream_kernel_many_t)
+    };
 
     ucs_assert(count <= GSTREAM_KERNEL_MANY);
     args.head = (gstream_kernel_head_t){
-        .num_threads = threads,
+        .num_threads = launch.threads,
         .num_waits   = (unsigned)num_waits,
         .num_stores  = (unsigned)num_stores
     };
     gstream_kernels_set(args.ops, ops, count);
-    return gpu->calls.launch_kernel(is_few ? kernels->few : kernels->many, 1, 1,
-                                    1, threads, 1, 1, 0, native, NULL, extra);
+    return gstream_kernels_launch(kernels->gpu, native, &launch);
 }

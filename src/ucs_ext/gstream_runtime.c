@@ -213,7 +213,7 @@ ucs_status_t gstream_gpu_query_type(ucs_gstream_type_t type,
     attr->version     = gpu->version;
     attr->num_devices = gpu->num_devices;
     attr->has_batches = (gpu->calls.batch != NULL);
-    gstream_kernels_tell(gpu, attr->waits);
+    gstream_kernels_tell(gpu, attr->waits, attr->kernels);
     for (device = 0; device < gpu->num_devices; ++device) {
         why = gpu->ops->check_device(gpu, device);
         if (why == NULL) {

@@ -93,6 +93,7 @@ typedef struct {
     int          offset;   /* Registered memory has an address of its own */
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
+    int          atomics;  /* ... with whole atomics */
     int          signal;   /* Waits are for signal memory only */
     int          mig;      /* Devices share a PCI address */
     int          managed;  /* The host reaches managed memory at all times */
@@ -116,10 +117,12 @@ typedef struct {
 
 #define STANDIN_MAX_DEVICES 16
 #define STANDIN_MAX_PITCH   2147483647
+#define STANDIN_MAX_THREADS 4 /* Of a block: each is a thread here */
+#define STANDIN_PROCESSORS  4
 #define STANDIN_MAX_QUEUES  32
 
 /* In src/ucs_ext/gstream_kernels.cu */
-#define STANDIN_NUM_KERNELS 2
+#define STANDIN_NUM_KERNELS 4
 
 typedef struct standin_cmd    standin_cmd_t;
 typedef struct standin_ctx    standin_ctx_t;
@@ -509,6 +512,8 @@ const char *standin_name(const standin_name_t *names, int err);
 
 /* @a peer of the current device. */
 int standin_peer_can(int device, int peer, int *can);
+/* An attribute of two devices: that atomics between them are whole, or not */
+int standin_peer_p2p(int device, int peer, int is_atomics, int *value);
 int standin_peer_enable(int peer);
 
 
@@ -546,6 +551,10 @@ int standin_stream_find(void *handle, standin_ctx_t *ctx,
 /* The same, and waits while a call waits for room in that stream. */
 int standin_stream_get(void *handle, standin_ctx_t *ctx,
                        standin_stream_t **stream_p);
+
+/* Whether the device is lost, or what a test has said of the next call with a
+ * stream; the lock is held. */
+int standin_stream_fails(const standin_stream_t *stream);
 
 /* A call with a stream begins: takes the lock if it returns STANDIN_OK. */
 int standin_enter_stream(void *handle, standin_stream_t **stream_p);

@@ -121,7 +121,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     memops = (standin_set.memops != 0) && is_new;
     *value = 0;
     (void)standin_tell((const standin_attribute_t[]){
+        STANDIN_INT(1, STANDIN_MAX_THREADS), /* MAX_THREADS_PER_BLOCK */
         STANDIN_INT(11, STANDIN_MAX_PITCH),
+        STANDIN_INT(16, STANDIN_PROCESSORS), /* MULTIPROCESSOR_COUNT */
         STANDIN_INT(19, 1), /* CAN_MAP_HOST_MEMORY */
         STANDIN_INT(33, device + 1), /* PCI_BUS_ID */
         STANDIN_INT(41, 1), /* UNIFIED_ADDRESSING */
@@ -155,6 +157,9 @@ int cuDeviceGetUuid_v2(void *uuid, int device)
     return standin_device_check(device);
 }
 
+/* NATIVE_ATOMIC_SUPPORTED alone */
+CUDA(cuDeviceGetP2PAttribute, (int *value, int attribute, int device, int peer),
+     standin_peer_p2p(device, peer, attribute == 3, value))
 CUDA(cuDeviceCanAccessPeer, (int *can, int device, int peer),
      standin_peer_can(device, peer, can))
 CUDA(cuDevicePrimaryCtxRetain, (void **ctx, int device),

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define STANDIN_MAX_BATCH   256
-#define STANDIN_MAX_THREADS 1024 /* Of a block */
 
 
 /* Memory operations */
@@ -265,6 +264,9 @@ int standin_enqueue_kernel(void *handle, const standin_launch_t *launch)
     err = standin_stream_get(handle, ctx, &stream);
     if ((err == STANDIN_OK) && (stream->ctx != ctx)) {
         err = STANDIN_ERR_HANDLE;
+    }
+    if (err == STANDIN_OK) {
+        err = standin_stream_fails(stream);
     }
     if (err == STANDIN_OK) {
         err = standin_kernel_check(launch, ctx, &device);

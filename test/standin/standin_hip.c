@@ -128,6 +128,8 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
         /* CanUseHostPointerForRegisteredMem */
         STANDIN_INT(4, !standin_set.offset),
         STANDIN_INT(9, standin_set.managed), /* ConcurrentManagedAccess */
+        STANDIN_INT(56, STANDIN_MAX_THREADS), /* MaxThreadsPerBlock */
+        STANDIN_INT(63, STANDIN_PROCESSORS), /* MultiprocessorCount */
         STANDIN_INT(10013, standin_set.memops != 0), /* CanUseStreamWaitValue */
         {0, NULL, 0}
     }, attribute, value);
@@ -158,6 +160,9 @@ static int standin_hip_uuid(void *uuid, int device)
 
 STANDIN_SINCE(hipDeviceGetUuid, standin_hip_uuid, STANDIN_HIP_5_2);
 
+/* NativeAtomicSupported alone */
+HIP(hipDeviceGetP2PAttribute, (int *value, int attribute, int device, int peer),
+    standin_peer_p2p(device, peer, attribute == 2, value))
 HIP(hipDeviceCanAccessPeer, (int *can, int device, int peer),
     standin_peer_can(device, peer, can))
 HIP(hipDeviceEnablePeerAccess, (int peer, unsigned flags),

@@ -27,6 +27,7 @@
 /* A block that runs */
 typedef struct {
     const standin_cmd_t *cmd;
+    unsigned            number;
     pthread_barrier_t   barrier;
     unsigned            running; /* Threads; under the lock */
 } standin_block_t;
@@ -48,6 +49,11 @@ static unsigned standin_thread(void)
     return standin_self->number;
 }
 
+static unsigned standin_block(void)
+{
+    return standin_self->block->number;
+}
+
 /* A thread that waits for others has no turn meanwhile */
 static void standin_sync(void)
 {
@@ -67,9 +73,9 @@ static void standin_kernel_pause(void)
     pthread_mutex_unlock(&standin_lock);
 }
 
-/* The range of a word, used; NULL, and the device is lost, if there is none. Of
- * a stream that is over nothing is done any more. */
-static standin_range_t *standin_kernel_use(uint64_t address)
+/* The range of so many aligned bytes, used; NULL, and the device is lost, if
+ * there is none. Of a stream that is over nothing is done any more. */
+static standin_range_t *standin_kernel_use(uint64_t address, size_t size)
 {
     standin_stream_t *stream = standin_self->block->cmd->stream;
     standin_range_t *range;
@@ -77,8 +83,7 @@ static standin_range_t *standin_kernel_use(uint64_t address)
     if (standin_is_over(stream)) {
         return NULL;
     }
-    range = (address % sizeof(uint64_t)) ? NULL :
-            standin_use(address, sizeof(uint64_t), 1);
+    range = (address % size) ? NULL : standin_use(address, size, 1);
     if (range == NULL) {
         standin_devices[stream->device].error = STANDIN_ERR_ADDRESS;
         standin_stream_wake();
@@ -93,7 +98,7 @@ static unsigned long long standin_kernel_load(unsigned long long address)
     standin_range_t *range;
 
     pthread_mutex_lock(&standin_lock);
-    range = standin_kernel_use(address);
+    range = standin_kernel_use(address, sizeof(value));
     if (range != NULL) {
         value = standin_load(standin_mem_inner(range, address), sizeof(value));
         standin_unuse(range);
@@ -110,7 +115,7 @@ static void standin_kernel_store(unsigned long long address,
     char *inner;
 
     pthread_mutex_lock(&standin_lock);
-    range = standin_kernel_use(address);
+    range = standin_kernel_use(address, sizeof(value));
     if (range != NULL) {
         inner = standin_mem_inner(range, address);
         pthread_mutex_unlock(&standin_lock);
@@ -119,6 +124,57 @@ static void standin_kernel_store(unsigned long long address,
         standin_unuse(range);
     }
     pthread_mutex_unlock(&standin_lock);
+}
+
+/* As large a value as a load's where a kernel is to end */
+static unsigned long long standin_kernel_add(unsigned long long address,
+                                             unsigned long long value)
+{
+    unsigned long long old = UINT64_MAX;
+    standin_range_t *range;
+
+    pthread_mutex_lock(&standin_lock);
+    range = standin_kernel_use(address, sizeof(value));
+    if (range != NULL) {
+        old = __atomic_fetch_add(
+                (uint64_t*)standin_mem_inner(range, address), value,
+                __ATOMIC_SEQ_CST);
+        standin_unuse(range);
+    }
+    pthread_mutex_unlock(&standin_lock);
+    return old;
+}
+
+/* Data, at its inner address, while the range is used and without the lock */
+static void standin_kernel_copy(unsigned long long address, size_t size,
+                                void *to, const void *from)
+{
+    standin_range_t *range;
+    char *inner;
+
+    pthread_mutex_lock(&standin_lock);
+    range = standin_kernel_use(address, size);
+    if (range != NULL) {
+        inner = standin_mem_inner(range, address);
+        pthread_mutex_unlock(&standin_lock);
+        memcpy((to != NULL) ? to : inner, (from != NULL) ? from : inner, size);
+        pthread_mutex_lock(&standin_lock);
+        standin_unuse(range);
+    }
+    pthread_mutex_unlock(&standin_lock);
+}
+
+static void standin_kernel_get(void *to, unsigned long long address,
+                               size_t size)
+{
+    memset(to, 0, size);
+    standin_kernel_copy(address, size, to, NULL);
+}
+
+static void standin_kernel_put(unsigned long long address, const void *from,
+                               size_t size)
+{
+    standin_kernel_copy(address, size, NULL, from);
 }
 
 #include "../../src/ucs_ext/gstream_kernels.cu"
@@ -131,6 +187,8 @@ static void standin_kernel_store(unsigned long long address,
 
 STANDIN_KERNEL(ucs_gstream_waits_few, gstream_kernel_few_t)
 STANDIN_KERNEL(ucs_gstream_waits_many, gstream_kernel_many_t)
+STANDIN_KERNEL(ucs_gstream_pairs_few, gstream_kernel_pairs_few_t)
+STANDIN_KERNEL(ucs_gstream_pairs_many, gstream_kernel_pairs_many_t)
 
 static const struct {
     const char *name;
@@ -140,7 +198,11 @@ static const struct {
     {"ucs_gstream_waits_few", standin_run_ucs_gstream_waits_few,
      sizeof(gstream_kernel_few_t)},
     {"ucs_gstream_waits_many", standin_run_ucs_gstream_waits_many,
-     sizeof(gstream_kernel_many_t)}
+     sizeof(gstream_kernel_many_t)},
+    {"ucs_gstream_pairs_few", standin_run_ucs_gstream_pairs_few,
+     sizeof(gstream_kernel_pairs_few_t)},
+    {"ucs_gstream_pairs_many", standin_run_ucs_gstream_pairs_many,
+     sizeof(gstream_kernel_pairs_many_t)}
 };
 
 /* Blocks and threads */
@@ -182,6 +244,7 @@ void standin_kernel_run(const standin_cmd_t *cmd)
         if (i % num_threads == 0) {
             standin_sm_get(cmd->stream);
             blocks[i / num_threads].cmd     = cmd;
+            blocks[i / num_threads].number  = i / num_threads;
             blocks[i / num_threads].running = num_threads;
             pthread_barrier_init(&blocks[i / num_threads].barrier, NULL,
                                  num_threads);

@@ -226,9 +226,13 @@ int standin_stream_get(void *handle, standin_ctx_t *ctx,
     return err;
 }
 
-/* What a test has said of a call; the lock is held */
-static int standin_stream_fails(void)
+int standin_stream_fails(const standin_stream_t *stream)
 {
+    int err = standin_devices[stream->device].error;
+
+    if (err != STANDIN_OK) {
+        return err;
+    }
     if (standin_fail.skip > 0) {
         --standin_fail.skip;
         return STANDIN_OK;
@@ -249,10 +253,7 @@ int standin_enter_stream(void *handle, standin_stream_t **stream_p)
     STANDIN_TRY(standin_enter_any(&ctx));
     err = standin_stream_get(handle, ctx, stream_p);
     if (err == STANDIN_OK) {
-        err = standin_devices[(*stream_p)->device].error;
-    }
-    if (err == STANDIN_OK) {
-        err = standin_stream_fails();
+        err = standin_stream_fails(*stream_p);
     }
     return (err == STANDIN_OK) ? STANDIN_OK : standin_leave(err);
 }

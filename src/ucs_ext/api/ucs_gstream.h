@@ -97,7 +97,9 @@ typedef enum {
                                   arguments */
     UCS_GSTREAM_CMD_WAITALL, /**< As a WAIT64 or HELP64 for each of several
                                   words */
-    UCS_GSTREAM_CMD_COPY2D   /**< Copy rows of bytes */
+    UCS_GSTREAM_CMD_COPY2D,  /**< Copy rows of bytes */
+    UCS_GSTREAM_CMD_PAIRS    /**< The library's own, of streams of devices:
+                                  start uses of pairs of streams */
 } ucs_gstream_cmd_type_t;
 
 
@@ -209,6 +211,10 @@ typedef struct ucs_gstream_cmd {
             size_t count; /**< 1 to UCS_GSTREAM_WORDS_MAX */
             const ucs_gstream_helper_t *helper; /**< Or NULL */
         } waitall;
+        struct {
+            const struct ucs_gstream_pair *pairs; /**< Copied */
+            size_t count; /**< From 1 on */
+        } pairs;
     } u; /**< Arguments of the command */
 } ucs_gstream_cmd_t;
 
@@ -252,6 +258,10 @@ typedef struct ucs_gstream_type_attr {
                                             as far as streams were created: a
                                             kernel, or why none does. Empty
                                             where it is none of the library's */
+    char kernels[UCS_GSTREAM_TEXT_MAX]; /**< "loaded", or why a device has none
+                                            of the library's kernels, as far as
+                                            streams were created; empty for the
+                                            host */
 } ucs_gstream_type_attr_t;
 
 

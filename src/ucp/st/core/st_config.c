@@ -15,6 +15,9 @@
 
 #include <string.h>
 
+/* In the order of ucp_st_direct_tier_t */
+static const char *ucp_st_config_tiers[] = {"auto", "kernel", "service", NULL};
+
 static ucs_config_field_t ucp_st_config_table[] = {
     {"LANES", "direct,trig,host",
      "Data lanes that a matched pair may use, in order of preference.\n"
@@ -94,6 +97,17 @@ static ucs_config_field_t ucp_st_config_table[] = {
      "none. The larger value of both sides counts.",
      ucs_offsetof(ucp_st_config_t, direct_attach_min),
      UCS_CONFIG_TYPE_MEMUNITS},
+
+    {"DIRECT_GPU_TIER", "auto",
+     "How lane direct moves messages whose two buffers are in a device.\n"
+     "  kernel  - the stream that starts a use second copies, in a kernel: no\n"
+     "            thread of the host is on the way\n"
+     "  service - threads of the host have copies made\n"
+     "  auto    - the first of these that the pair can\n"
+     "A pair that cannot what is asked for fails. \"service\" on one side is\n"
+     "enough.",
+     ucs_offsetof(ucp_st_config_t, direct_gpu_tier),
+     UCS_CONFIG_TYPE_ENUM(ucp_st_config_tiers)},
 
     {"HOST_GPU_MIN", "64k",
      "Shortest message from or to memory of a GPU that lane host leaves to\n"

@@ -24,6 +24,7 @@ typedef struct ucp_st_config {
     size_t                   direct_nt_min;
     size_t                   direct_map_min;
     size_t                   direct_attach_min;
+    unsigned                 direct_gpu_tier; /* ucp_st_direct_tier_t */
     size_t                   host_gpu_min;
     int                      stats;
     double                   warn_time;

@@ -496,7 +496,7 @@ static ucs_status_t ucp_st_match_status(const ucp_st_op_t *op)
 {
     switch (op->state) {
     case UCP_ST_OP_MATCHED:
-        return UCS_OK;
+        return op->is_opening ? UCS_INPROGRESS : UCS_OK;
     case UCP_ST_OP_MATCHING:
         return UCS_INPROGRESS;
     case UCP_ST_OP_INIT:
@@ -538,7 +538,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
     for (i = 0; i < count; ++i) {
-        while (ops[i]->state == UCP_ST_OP_MATCHING) {
+        while (ucp_st_match_status(ops[i]) == UCS_INPROGRESS) {
             ucp_st_worker_unlock(worker);
             ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_progress(worker));
             ucp_st_worker_lock(worker);

@@ -99,6 +99,9 @@ typedef struct ucp_st_op {
                                        known once paired */
     uint8_t             is_coupled; /* both are of coupled ones */
     size_t              exchange_index; /* in those of `exchange` */
+    uint8_t             is_opening; /* matched, but the lane still opens what it
+                                       needs: that is no match yet for the user
+                                       */
     uint8_t             is_exact;   /* the lane's uses_done() is exact: no
                                        completion is reaped later */
 

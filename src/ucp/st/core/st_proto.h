@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 21
+#define UCP_ST_PROTO_VERSION 22
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
@@ -28,7 +28,7 @@
 #define UCP_ST_PROTO_SERVICE 255
 
 /** Longest description of an operation's half by one lane, bytes. */
-#define UCP_ST_PROTO_MAX_BLOB 224
+#define UCP_ST_PROTO_MAX_BLOB 352
 
 /** Where a process is. */
 typedef struct ucp_st_place {
@@ -114,8 +114,9 @@ typedef struct ucp_st_msg_match {
 
 /** Head of what one lane offers, in a BIND message; its bytes follow. */
 typedef struct ucp_st_msg_offer {
-    uint8_t lane;   /**< @ref ucp_st_lane_t */
-    uint8_t length; /**< Bytes that follow */
+    uint8_t  lane;   /**< @ref ucp_st_lane_t */
+    uint8_t  reserved;
+    uint16_t length; /**< Bytes that follow */
 } __attribute__((packed)) ucp_st_msg_offer_t;
 
 /** All others; what a type does not need is 0. BIND: offers follow. */
@@ -145,7 +146,7 @@ _Static_assert(sizeof(ucp_st_address_lane_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_frame_t) == 16, "wire format");
 _Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
-_Static_assert(sizeof(ucp_st_msg_offer_t) == 2, "wire format");
+_Static_assert(sizeof(ucp_st_msg_offer_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_msg_op_t) == 32, "wire format");
 
 #endif

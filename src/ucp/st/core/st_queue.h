@@ -10,6 +10,8 @@
 #include "core/st_call.h"
 #include "core/st_component.h"
 
+#include <ucs_gstream_pair.h>
+
 #include <ucs/datastruct/list.h>
 
 /** Words of a queue that its stream stores to or waits for. */
@@ -148,6 +150,13 @@ size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
 /** The same for a function of a lane, as ucp_st_queue_add_func(). */
 size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *const *items, size_t count,
+                             ucs_gstream_cmd_t *cmd);
+
+/** Write to `cmd` the start of a use of a pair of streams, or add it to the
+ *  command before; as ucp_st_queue_add_launch(). Takes the room of
+ *  UCP_ST_LANE_MAX_CMDS items at most. */
+size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
+                             const ucs_gstream_pair_t *pair,
                              ucs_gstream_cmd_t *cmd);
 
 /**

@@ -129,6 +129,26 @@ size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
                                    (count + 1) * sizeof(*list), cmd);
 }
 
+size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
+                             const ucs_gstream_pair_t *pair,
+                             ucs_gstream_cmd_t *cmd)
+{
+    void **list             = &queue->items[queue->num_items];
+    ucs_gstream_cmd_t *last = (cmd > queue->cmds) ? (cmd - 1) : NULL;
+
+    memcpy(list, pair, sizeof(*pair));
+    queue->num_items += sizeof(*pair) / sizeof(*list);
+    if ((last != NULL) && (last->type == UCS_GSTREAM_CMD_PAIRS) &&
+        ((const void*)&last->u.pairs.pairs[last->u.pairs.count] == list)) {
+        ++last->u.pairs.count;
+        return 0;
+    }
+    cmd->type          = UCS_GSTREAM_CMD_PAIRS;
+    cmd->u.pairs.pairs = (const ucs_gstream_pair_t*)list;
+    cmd->u.pairs.count = 1;
+    return 1;
+}
+
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];

@@ -100,8 +100,7 @@ static size_t ucp_st_direct_offer_gpu(ucp_st_op_t *op, void *buffer)
 {
     ucp_st_direct_gpu_t *gpu;
 
-    if ((op->msg_length == 0) ||
-        (op->msg_length < op->worker->config.direct_map_min)) {
+    if (!ucp_st_direct_gpu_is_asked(op, op->msg_length)) {
         return 0; /* it is staged, whatever the peer says */
     }
     gpu = malloc(sizeof(*gpu));
@@ -233,6 +232,36 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     return UCS_OK;
 }
 
+/* Whether a pair is of tier K; UCS_ERR_UNSUPPORTED if it cannot be, and has to
+ */
+static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
+                                             const ucp_st_direct_gpu_t *other,
+                                             int *is_paired_p)
+{
+    const ucp_st_direct_gpu_t *own;
+    const char *why;
+
+    own          = ucp_st_direct_gpu_said(ucp_st_direct_op(op));
+    *is_paired_p = 0;
+    if ((own->key.type == UCS_GSTREAM_TYPE_HOST) &&
+        (other->key.type == UCS_GSTREAM_TYPE_HOST)) {
+        return UCS_OK;
+    }
+    why          = ucp_st_direct_pair_why_not(op, own, other);
+    *is_paired_p = (why == NULL);
+    if ((why != NULL) && (op->worker->config.direct_gpu_tier ==
+                          UCP_ST_DIRECT_TIER_KERNEL)) {
+        ucs_error("operation %p: UCX_ST_DIRECT_GPU_TIER=kernel, but %s", op,
+                  why);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (why != NULL) {
+        ucs_diag("operation %p: lane 'direct' does not move it by kernels: %s",
+                 op, why);
+    }
+    return UCS_OK;
+}
+
 /* Choose how the message gets over; the peer may have said nothing of devices
  */
 static ucs_status_t ucp_st_direct_bind_proto(ucp_st_op_t *op,
@@ -241,9 +270,18 @@ static ucs_status_t ucp_st_direct_bind_proto(ucp_st_op_t *op,
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     ucp_st_direct_gpu_t gpu    = {.address = blob->address};
+    ucs_status_t status;
+    int is_paired;
 
     if (said != NULL) {
         memcpy(&gpu, said, sizeof(gpu));
+    }
+    status = ucp_st_direct_check_tier(op, &gpu, &is_paired);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (is_paired) {
+        return ucp_st_direct_pair_bind(op, &gpu);
     }
     direct->proto = UCP_ST_DIRECT_MAPPED;
     if (ucp_st_direct_is_long(op, blob) &&
@@ -322,12 +360,17 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
 {
     ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    int count;
 
-    (void)use;
     /* Only if the stream is another one: the last use is over then. Else the
      * stream may be reading this. */
     if (direct->stream != stream) {
         direct->stream = stream;
+    }
+    count = (direct->proto == UCP_ST_DIRECT_PAIRED) ?
+            ucp_st_direct_pair_start_cmds(direct, queue, use, cmd) : -1;
+    if (count >= 0) {
+        return (size_t)count;
     }
     return ucp_st_queue_add_call(queue, ucp_st_direct_startall,
                                  (void*[]){direct}, 1, cmd);
@@ -413,13 +456,20 @@ static int ucp_st_direct_is_alone(const ucp_st_op_t *op)
 
 static uint64_t ucp_st_direct_begun(const ucp_st_op_t *op)
 {
-    return __atomic_load_n(&ucp_st_direct_op(op)->begun, __ATOMIC_RELAXED);
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return (direct->proto == UCP_ST_DIRECT_PAIRED) ?
+           ucp_st_direct_pair_begun(direct, 0) :
+           __atomic_load_n(&direct->begun, __ATOMIC_RELAXED);
 }
 
 static uint64_t ucp_st_direct_peer_uses(const ucp_st_op_t *op, uint64_t use)
 {
-    return __atomic_load_n(&ucp_st_direct_op(op)->other->begun,
-                           __ATOMIC_RELAXED);
+    const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    return (direct->proto == UCP_ST_DIRECT_PAIRED) ?
+           ucp_st_direct_pair_begun(direct, 1) :
+           __atomic_load_n(&direct->other->begun, __ATOMIC_RELAXED);
 }
 
 /* An own copy ends with the worker's lock held, once nothing is begun any more
@@ -428,7 +478,8 @@ static int ucp_st_direct_uses_buffer(const ucp_st_op_t *op)
 {
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    return direct->release && (!direct->released || direct->is_copying);
+    return direct->release &&
+           (!direct->released || ucp_st_direct_is_copying(direct));
 }
 
 /* A device copies between the two buffers */
@@ -436,7 +487,7 @@ static int ucp_st_direct_is_reaching(const ucp_st_op_t *op)
 {
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    return (direct != NULL) && direct->is_copying;
+    return (direct != NULL) && ucp_st_direct_is_copying(direct);
 }
 
 /* A peer that was declared gone may still live, as may one that has not
@@ -453,6 +504,8 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
+    ucp_st_direct_pair_release(direct, ucp_st_direct_is_alone(op) ||
+                               (direct->proto != UCP_ST_DIRECT_PAIRED));
     if (direct->pair_size == 0) {
         /* the peer's */
     } else if (ucp_st_direct_is_alone(op)) {
@@ -473,7 +526,9 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucs_gstream_ipc_close(direct->other_ipc);
     free(direct->said);
     op->parts[UCP_ST_LANE_DIRECT] = NULL;
-    ucs_gstream_word_put(direct->word);
+    if (direct->proto != UCP_ST_DIRECT_PAIRED) {
+        ucs_gstream_word_put(direct->word);
+    }
     free(direct);
 }
 
@@ -493,6 +548,9 @@ static const char *ucp_st_direct_protocol(const ucp_st_op_t *op)
 {
     const ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
+    if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+        return "kernel";
+    }
     if (direct->proto == UCP_ST_DIRECT_MAPPED) {
         return direct->is_device   ? "device" :
                direct->is_attached ? "attached" : "mapped";

@@ -25,11 +25,12 @@
  * Device. The same where a buffer is in memory of a device that one side
  * reaches; a stream of that side's runtime copies (st_direct_gpu.c). Pieces are
  * claimed and counted by threads of the host, which begin a copy and look for
- * its end later: none of them waits for it. Kernels that move data without
- * them would be one more mover of a pair: its words `begun`, `claim` and
- * `count` would have to lie where devices reach them, and its start and its
- * wait be commands of the stream (ucp_st_direct_start_cmds()) in place of a
- * call for the service thread.
+ * its end later: none of them waits for it.
+ *
+ * Paired. Where both buffers are in one device that kernels of the library run
+ * on: a start is a kernel, and the one that starts a use second copies
+ * (ucs_gstream_pair.h, st_direct_pair.c). No thread has a part in it, but where
+ * a stream that starts the use runs no such kernels.
  *
  * Uses are moved by the start, where they go through slots and as far as it can
  * go at once; by any wait of the same stream; by a host call that asks; and by
@@ -50,6 +51,7 @@
 #include "direct/st_direct_shm.h"
 
 #include <ucs_gstream_copy.h>
+#include <ucs_gstream_pair.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
@@ -96,7 +98,8 @@ typedef struct ucp_st_direct_stream {
 /** How a pair's data gets over. */
 typedef enum {
     UCP_ST_DIRECT_SLOTS,
-    UCP_ST_DIRECT_MAPPED
+    UCP_ST_DIRECT_MAPPED,
+    UCP_ST_DIRECT_PAIRED
 } ucp_st_direct_proto_t;
 
 /**
@@ -161,6 +164,14 @@ typedef struct ucp_st_direct_op {
     ucs_list_link_t       opening;   /* ... there */
     uint8_t               is_device; /* a buffer is in a device; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
+    ucs_gstream_cell_h    cell;      /* paired: this side's; offered: may be
+                                        NULL; worker's lock, as the next one */
+    ucs_gstream_ipc_h     cell_ipc;  /* ... of the receive's cell, or NULL */
+    uint64_t              cell_offset; /* ... there, bytes */
+    ucs_gstream_pair_t    pairing;   /* what a start does; read-only from when
+                                        all is open */
+    uint8_t               is_threaded;/* threads start its uses; worker's lock
+                                        */
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
                                         their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
@@ -324,6 +335,10 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct);
  *  if a copy is under way. The worker's lock is held. */
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
 
+/** Non-zero, of an operation that is halted, while a device copies for this
+ *  side or is about to. */
+int ucp_st_direct_is_copying(const ucp_st_direct_op_t *direct);
+
 /** The stream of an operation's last start goes: another one takes care of it.
  *  The worker's lock is held. */
 void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
@@ -347,6 +362,24 @@ ucs_status_t ucp_st_direct_open_other(ucp_st_direct_op_t *direct,
  *  takes long. Without the worker's lock. */
 void ucp_st_direct_gpu_ask(ucp_st_op_t *op);
 
+/** Non-zero if an operation says something of devices; `length` is its own, or
+ *  the message's. */
+int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length);
+
+/** Where a device is among those that a side reaches; -1 if it is not. */
+int ucp_st_direct_gpu_find(const ucp_st_direct_gpu_t *own, unsigned type,
+                           uint32_t device);
+
+/** What an operation has said; of the host if that is nothing. */
+const ucp_st_direct_gpu_t *
+ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct);
+
+/** Have a peer's buffer be opened: the operation is in the device's list until
+ *  it is. */
+ucs_status_t ucp_st_direct_gpu_open_ipc(ucp_st_direct_op_t *direct,
+                                        const ucs_gstream_ipc_key_t *key,
+                                        int device);
+
 /** Fill in what an offer says of devices; 0 if that is nothing. This and the
  *  next two are called with the worker's lock. */
 int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu);
@@ -367,6 +400,57 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
  *  operations whose ones cannot be; non-zero if there are such. Sets
  *  `is_open_p` if one is open. The worker's lock is held. */
 int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p);
+
+/** Find out whether the device of an operation's buffer can have pairs of
+ *  streams: takes long. Without the worker's lock. */
+void ucp_st_direct_pair_ask(ucp_st_op_t *op);
+
+/** Get what tier K needs and say it in an offer, if it can be had. This and
+ *  what follows is called with the worker's lock. */
+void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu);
+
+/** Why a pair, of which a buffer at least is in a device, cannot be of tier K;
+ *  NULL if it can. Both sides come to the same answer. */
+const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
+                                       const ucp_st_direct_gpu_t *own,
+                                       const ucp_st_direct_gpu_t *other);
+
+/** Move such a pair so. */
+ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
+                                     const ucp_st_direct_gpu_t *other);
+
+/** The peer's buffer is open: UCS_OK if all is, on both sides; UCS_INPROGRESS;
+ *  why it cannot be. May be called again. */
+ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
+                                       void *buffer);
+
+/** Undo ucp_st_direct_pair_offer(), and _bind(): what a live peer may still use
+ *  stays. */
+void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone);
+
+/** Write to `cmd` the start of a use, if the stream of the queue can; how many
+ *  commands, or -1. */
+int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
+                                  ucp_st_queue_h queue, uint64_t use,
+                                  ucs_gstream_cmd_t *cmd);
+
+/** A thread starts a use of one that is_threaded. The stream's lock is held. */
+ucs_status_t ucp_st_direct_pair_start(ucp_st_direct_op_t *direct);
+
+/** The device is lost: what it has begun never ends. It is halted. */
+void ucp_st_direct_pair_lose(ucp_st_direct_op_t *direct);
+
+/** Starts of both sides have no effect any more. */
+void ucp_st_direct_pair_halt(ucp_st_direct_op_t *direct);
+
+/** Non-zero, of a halted pair, while a start of this side, or of the other one,
+ *  may still have an effect. */
+int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
+                                 int is_other);
+
+/** Uses that a side has started. */
+uint64_t ucp_st_direct_pair_begun(const ucp_st_direct_op_t *direct,
+                                  int is_other);
 
 /** Begin a copy between its buffers, its `copy`. UCS_INPROGRESS;
  *  UCS_ERR_CONNECTION_RESET if the peer's process has ended; what

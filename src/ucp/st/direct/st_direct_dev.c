@@ -65,7 +65,7 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
                            ending) {
         op         = direct->op;
         is_moving |= ucp_st_direct_settle(direct);
-        if (!direct->is_copying) {
+        if (!ucp_st_direct_is_copying(direct)) {
             ucp_st_op_settled(op);
         }
         done       = ucp_st_direct_uses_done(op);

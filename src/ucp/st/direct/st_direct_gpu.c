@@ -65,11 +65,13 @@ static unsigned ucp_st_direct_gpu_first(const ucp_st_direct_gpu_t *gpu,
 static void ucp_st_direct_gpu_add(ucp_st_direct_gpu_t *gpu,
                                   ucs_gstream_type_t type, int device)
 {
-    unsigned first = ucp_st_direct_gpu_first(gpu, type);
+    unsigned first  = ucp_st_direct_gpu_first(gpu, type);
+    uint32_t native = 0;
 
     gpu->num_reached[type] =
             ucs_gstream_ipc_reach(type, device, &gpu->reached[first],
-                                  UCP_ST_DIRECT_MAX_DEVICES - first);
+                                  UCP_ST_DIRECT_MAX_DEVICES - first, &native);
+    gpu->native           |= native << first;
 }
 
 /* The buffer itself is in a device, in one piece, and a lane can do without
@@ -80,22 +82,32 @@ static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
            ucp_st_stage_is_device(&op->memory);
 }
 
+/* Short messages are staged, but on tier K */
+int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length)
+{
+    const ucp_st_config_t *config = &op->worker->config;
+
+    return (length > 0) &&
+           ((length >= config->direct_map_min) ||
+            (config->direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE));
+}
+
 void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
 {
     int is_near = ucp_st_peer_is_real(op->peer) && op->peer->process.is_near;
 
-    if ((op->length == 0) ||
-        (op->length < op->worker->config.direct_map_min)) {
+    if (!ucp_st_direct_gpu_is_asked(op, op->length)) {
         return;
     }
-    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
-    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0, NULL);
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0, NULL);
     if ((op->blocks.width == 0) && ucp_st_stage_is_device(&op->memory)) {
         op->ipc_key = malloc(sizeof(*op->ipc_key));
     }
     if (op->ipc_key != NULL) {
         ucs_gstream_ipc_get_key(op->buffer, op->length, &op->memory, !is_near,
                                 op->ipc_key);
+        ucp_st_direct_pair_ask(op);
     }
 }
 
@@ -103,6 +115,7 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
 {
     memset(gpu, 0, sizeof(*gpu));
     gpu->address = (uintptr_t)op->data;
+    gpu->tier    = op->worker->config.direct_gpu_tier;
     if (ucp_st_direct_gpu_is_mine(op)) {
         if (op->ipc_key == NULL) {
             return 0; /* there was no memory */
@@ -110,6 +123,7 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
         gpu->address = (uintptr_t)op->buffer;
         gpu->key     = *op->ipc_key;
         ucp_st_direct_gpu_add(gpu, op->memory.type, op->memory.device);
+        ucp_st_direct_pair_offer(op, gpu);
         return 1;
     }
     ucp_st_direct_gpu_add(gpu, UCS_GSTREAM_TYPE_HIP, -1);
@@ -118,13 +132,25 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
             gpu->num_reached[UCS_GSTREAM_TYPE_CUDA]) > 0;
 }
 
+int ucp_st_direct_gpu_find(const ucp_st_direct_gpu_t *own, unsigned type,
+                           uint32_t device)
+{
+    unsigned i   = ucp_st_direct_gpu_first(own, type);
+    unsigned end = ucs_min(i + own->num_reached[type],
+                           UCP_ST_DIRECT_MAX_DEVICES);
+
+    while ((i < end) && (own->reached[i] != device)) {
+        ++i;
+    }
+    return (i < end) ? (int)i : -1;
+}
+
 /* One side copies between the buffers of both */
 static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
                                      const ucp_st_direct_gpu_t *other,
                                      int other_is_mappable, int is_near)
 {
     unsigned type = other->key.type;
-    unsigned i, end;
 
     if (type == UCS_GSTREAM_TYPE_HOST) {
         return is_near || other_is_mappable;
@@ -134,16 +160,10 @@ static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
         (!is_near && !other->key.is_given)) {
         return 0;
     }
-    i   = ucp_st_direct_gpu_first(own, type);
-    end = ucs_min(i + own->num_reached[type], UCP_ST_DIRECT_MAX_DEVICES);
-    while ((i < end) && (own->reached[i] != other->key.device)) {
-        ++i;
-    }
-    return i < end;
+    return ucp_st_direct_gpu_find(own, type, other->key.device) >= 0;
 }
 
-/* What this side has said */
-static const ucp_st_direct_gpu_t *
+const ucp_st_direct_gpu_t *
 ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct)
 {
     static const ucp_st_direct_gpu_t nothing = {.address = 0};
@@ -166,13 +186,30 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                                       is_near));
 }
 
+ucs_status_t ucp_st_direct_gpu_open_ipc(ucp_st_direct_op_t *direct,
+                                        const ucs_gstream_ipc_key_t *key,
+                                        int device)
+{
+    ucp_st_worker_h worker = direct->op->worker;
+    ucs_status_t status;
+
+    status = ucs_gstream_ipc_open(key, device, &direct->other_ipc);
+    if (status == UCS_OK) {
+        direct->other_offset = key->offset;
+        direct->is_opening   = 1;
+        ucs_list_add_tail(&ucp_st_direct_dev(worker)->opening,
+                          &direct->opening);
+        ucp_st_direct_dev_wake(worker);
+    }
+    return status;
+}
+
 /* Find the other side's buffer, which the copier reaches, or have it opened */
 static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
                                            const ucp_st_direct_blob_t *blob,
                                            const ucp_st_direct_gpu_t *other)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
-    ucs_status_t status;
 
     if (op->peer->process.is_near) {
         direct->other_buffer = (uint8_t*)(uintptr_t)other->address;
@@ -181,16 +218,8 @@ static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
     if (other->key.type == UCS_GSTREAM_TYPE_HOST) {
         return ucp_st_direct_open_other(direct, blob);
     }
-    status = ucs_gstream_ipc_open(&other->key, direct->copier.device,
-                                  &direct->other_ipc);
-    if (status == UCS_OK) {
-        direct->other_offset = other->key.offset;
-        direct->is_opening   = 1;
-        ucs_list_add_tail(&ucp_st_direct_dev(op->worker)->opening,
-                          &direct->opening);
-        ucp_st_direct_dev_wake(op->worker);
-    }
-    return status;
+    return ucp_st_direct_gpu_open_ipc(direct, &other->key,
+                                      direct->copier.device);
 }
 
 /* Movers claim nothing before. The stream that has started a use may sleep. */
@@ -244,15 +273,28 @@ int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
         if (status == UCS_INPROGRESS) {
             continue;
         }
+        if (status == UCS_OK) {
+            status = ucp_st_direct_gpu_check(direct, length);
+        }
+        if ((status == UCS_OK) && (direct->proto == UCP_ST_DIRECT_PAIRED)) {
+            status = ucp_st_direct_pair_opened(
+                    direct, UCS_PTR_BYTE_OFFSET(start, direct->other_offset));
+        }
+        if (status == UCS_INPROGRESS) {
+            continue;
+        }
         direct->is_opening = 0;
         ucs_list_del(&direct->opening);
-        status = (status == UCS_OK) ?
-                 ucp_st_direct_gpu_check(direct, length) :
-                 ucp_st_direct_gpu_why_closed(direct->op, status);
-        if (status == UCS_OK) {
+        if (status != UCS_OK) {
+            status = ucp_st_direct_gpu_why_closed(direct->op, status);
+        }
+        if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+            *is_open_p |= (status == UCS_OK);
+        } else if (status == UCS_OK) {
             *is_open_p = 1;
             ucp_st_direct_gpu_opened(direct, start);
-        } else {
+        }
+        if (status != UCS_OK) {
             ucp_st_op_fail(direct->op, status);
         }
     }

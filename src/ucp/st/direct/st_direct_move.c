@@ -175,9 +175,13 @@ static void ucp_st_direct_break(ucp_st_direct_op_t *direct, ucs_status_t status)
 {
     ucp_st_direct_side_t *mine = direct->mine;
 
-    ucp_st_direct_claim_poison(direct);
-    direct->done_count = mine->count + 1; /* nor is this one copied, if any */
-    ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
+    if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+        ucp_st_direct_pair_halt(direct);
+    } else {
+        ucp_st_direct_claim_poison(direct);
+        direct->done_count = mine->count + 1; /* nor is this one copied */
+        ucp_st_direct_store(&mine->count, UCP_ST_DIRECT_BROKEN);
+    }
     direct->halted = 1;
     direct->broken = status;
     __atomic_store_n(&ucp_st_direct_dev(direct->op->worker)->has_broken, 1,
@@ -344,6 +348,9 @@ static int ucp_st_direct_is_complete(const ucp_st_direct_op_t *direct)
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
         return direct->left == 0;
     }
+    if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+        return ucp_st_direct_load(direct->word) >= direct->begun;
+    }
     return (ucp_st_direct_load(&side[0].count) +
             ucp_st_direct_load(&side[1].count)) ==
            (direct->begun * direct->num_pieces);
@@ -375,7 +382,9 @@ static void ucp_st_direct_complete(ucp_st_direct_op_t *direct,
                                    ucp_st_direct_mover_t mover)
 {
     ucp_st_direct_shut(direct);
-    ucp_st_direct_store(direct->word, direct->begun);
+    if (direct->proto != UCP_ST_DIRECT_PAIRED) { /* else a kernel did */
+        ucp_st_direct_store(direct->word, direct->begun);
+    }
     if (mover != UCP_ST_DIRECT_STREAM) {
         ucs_gstream_wake(direct->word);
     }
@@ -405,6 +414,9 @@ static unsigned ucp_st_direct_move_use(ucp_st_direct_op_t *direct,
         return ucp_st_direct_move_slots(direct, UCP_ST_DIRECT_MOVE_MAX);
     }
     all->has_mapped = 1;
+    if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+        return 0;
+    }
     if (direct->is_device) {
         moved       = ucp_st_direct_copy_look(direct);
         all->begun += ucp_st_direct_copy_begin(direct);
@@ -433,7 +445,8 @@ ucp_st_direct_move_open(ucp_st_direct_stream_t *stream,
         moved               = ucp_st_direct_move_use(direct, &all);
         direct->has_news    = (moved > 0);
         direct->is_proxied |= (mover == UCP_ST_DIRECT_PROXY) && (moved > 0);
-        is_copying         |= direct->is_copying;
+        is_copying         |= direct->is_copying ||
+                              (direct->proto == UCP_ST_DIRECT_PAIRED);
         all.pieces         += moved;
     }
     __atomic_store_n(&stream->is_copying, is_copying, __ATOMIC_RELAXED);
@@ -466,6 +479,27 @@ unsigned ucp_st_direct_moveall(ucp_st_direct_stream_t *stream,
         }
     }
     return count;
+}
+
+/* A kernel starts the use. Threads look for its end, which may not have seen
+ * that of the last one, whose wait has passed without them. */
+static void ucp_st_direct_begin_pair(ucp_st_direct_op_t *direct)
+{
+    ucp_st_direct_stream_t *stream = direct->stream;
+    ucs_status_t status;
+
+    /* The stream's kernels may have begun uses; all are over */
+    __atomic_store_n(&direct->begun, ucp_st_direct_pair_begun(direct, 0) + 1,
+                     __ATOMIC_RELAXED);
+    ucp_st_direct_shut(direct);
+    ucp_st_direct_open(direct);
+    ++stream->proxied;
+    __atomic_store_n(&stream->is_copying, 1, __ATOMIC_RELAXED);
+    status = ucp_st_direct_pair_start(direct);
+    if (status != UCS_OK) {
+        ucp_st_direct_break(direct, status);
+    }
+    ucp_st_direct_dev_wake(stream->worker);
 }
 
 /* The use is open before `begun` is stored, so that a thread which the peer
@@ -510,7 +544,12 @@ void ucp_st_direct_startall(void *arg)
         }
         __atomic_store_n(&direct->begun, direct->begun + 1, __ATOMIC_RELAXED);
         direct->left = direct->num_pieces;
-        if (!direct->halted) { /* else the pair may be another one's */
+        if (direct->halted) {
+            continue; /* the pair may be another one's */
+        }
+        if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+            ucp_st_direct_begin_pair(direct);
+        } else {
             ucp_st_direct_begin(direct);
             direct->has_news = 1;
         }
@@ -533,7 +572,8 @@ int ucp_st_direct_needs_notify(const ucp_st_direct_op_t *direct)
     ucp_st_direct_record_t *record    = ucp_st_direct_other_record(direct);
     uint64_t begun                    = ucp_st_direct_load(&other->begun);
 
-    if (direct->halted || (record == NULL) ||
+    if (direct->halted || (direct->proto == UCP_ST_DIRECT_PAIRED) ||
+        (record == NULL) ||
         __atomic_load_n(&record->is_attended, __ATOMIC_ACQUIRE)) {
         return 0;
     }
@@ -555,6 +595,8 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
     (void)pthread_mutex_lock(&direct->stream->lock);
     if ((direct->proto == UCP_ST_DIRECT_MAPPED) && !direct->halted) {
         ucp_st_direct_claim_poison(direct);
+    } else if ((direct->proto == UCP_ST_DIRECT_PAIRED) && !direct->halted) {
+        ucp_st_direct_pair_halt(direct);
     }
     /* The last use that the peer took part in may be complete without this
      * side's having looked */
@@ -562,7 +604,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
         ucp_st_direct_complete(direct, UCP_ST_DIRECT_PROXY);
     }
     direct->halted |= (direct->dir == UCP_ST_DIR_SEND) ||
-                      (direct->proto == UCP_ST_DIRECT_MAPPED);
+                      (direct->proto != UCP_ST_DIRECT_SLOTS);
     direct->is_left = 1;
     (void)pthread_mutex_unlock(&direct->stream->lock);
 }
@@ -603,14 +645,35 @@ static int ucp_st_direct_is_moving(ucp_st_direct_op_t *direct)
     double limit          = ucs_min(UCP_ST_DIRECT_COPY_TIME,
                                     op->worker->config.err_timeout / 4);
 
-    if (direct->is_copying &&
+    if ((direct->proto == UCP_ST_DIRECT_PAIRED) && (op->queue != NULL) &&
+        op->queue->is_lost) {
+        ucp_st_direct_pair_lose(direct);
+    }
+    if (ucp_st_direct_is_copying(direct) &&
         ((ucp_st_worker_now() - direct->release_time) < limit)) {
         return 1;
     }
     return direct->is_bound && !op->peer_closed &&
-           (direct->proto == UCP_ST_DIRECT_MAPPED) &&
-           ucp_st_direct_is_claimed(direct) &&
+           ((direct->proto == UCP_ST_DIRECT_PAIRED) ?
+            ucp_st_direct_pair_is_moving(direct, 1) :
+            ((direct->proto == UCP_ST_DIRECT_MAPPED) &&
+             ucp_st_direct_is_claimed(direct))) &&
            !ucp_st_process_is_dead(&op->peer->process);
+}
+
+int ucp_st_direct_is_copying(const ucp_st_direct_op_t *direct)
+{
+    return direct->is_copying || ((direct->proto == UCP_ST_DIRECT_PAIRED) &&
+                                  ucp_st_direct_pair_is_moving(direct, 0));
+}
+
+/* A kernel that ended later than was waited for has stored to the word */
+static void ucp_st_direct_release_again(ucp_st_direct_op_t *direct)
+{
+    if (direct->released && (ucp_st_direct_load(direct->word) <
+                             UCP_ST_RELEASE)) {
+        ucp_st_direct_store(direct->word, UCP_ST_RELEASE);
+    }
 }
 
 int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
@@ -631,8 +694,9 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
         }
     } else if (direct->halted) {
         (void)ucp_st_direct_copy_look(direct);
+        ucp_st_direct_release_again(direct);
     }
-    is_moving |= direct->halted && direct->is_copying;
+    is_moving |= direct->halted && ucp_st_direct_is_copying(direct);
     (void)pthread_mutex_unlock(&direct->stream->lock);
     if (is_released) {
         ucs_gstream_wake(direct->word);

@@ -68,15 +68,29 @@ typedef struct ucp_st_direct_blob {
     ucp_st_direct_file_t file;
 } __attribute__((packed)) ucp_st_direct_blob_t;
 
+/** UCX_ST_DIRECT_GPU_TIER. */
+typedef enum {
+    UCP_ST_DIRECT_TIER_AUTO,
+    UCP_ST_DIRECT_TIER_KERNEL,
+    UCP_ST_DIRECT_TIER_SERVICE
+} ucp_st_direct_tier_t;
+
 /** What it says of devices. */
 typedef struct ucp_st_direct_gpu {
     uint64_t              address; /**< Of the user's buffer in its process */
     ucs_gstream_ipc_key_t key;     /**< Of the buffer, if it is in a device */
     uint8_t               num_reached[UCS_GSTREAM_TYPE_LAST]; /**< By type */
-    uint8_t               reserved;
+    uint8_t               tier;    /**< @ref ucp_st_direct_tier_t */
     uint32_t              reached[UCP_ST_DIRECT_MAX_DEVICES]; /**< Devices whose
                                    memory this side can copy from and to its
                                    buffer: those of HIP, then of CUDA */
+    uint32_t              native;  /**< Bit i: atomics between the buffer's and
+                                        reached[i] are whole */
+    uint32_t              reserved;
+    ucs_gstream_ipc_key_t cell;    /**< Tier K; of the host if there is none */
+    uint64_t              cell_address; /**< ... in its process */
+    ucp_st_direct_file_t  records; /**< Where its record is, */
+    uint64_t              record;  /**< ... from the begin */
 } ucp_st_direct_gpu_t;
 
 /** Slots of a pair: uses, or pieces of one, that can be under way. One side
@@ -141,7 +155,7 @@ _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
 _Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
 _Static_assert(sizeof(ucs_gstream_ipc_key_t) == 80, "wire format");
-_Static_assert(sizeof(ucp_st_direct_gpu_t) == 144, "wire format");
+_Static_assert(sizeof(ucp_st_direct_gpu_t) == 272, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");

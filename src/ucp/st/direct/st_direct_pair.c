@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_direct_pair.c - the direct lane, tier K: the streams of devices move the
+ * data by kernels (ucs_gstream_pair.h).
+ *
+ * A pair is moved so if both buffers are in one device, or in two that reach
+ * each other with whole atomics, and each process reaches the other's buffer,
+ * the receive's cell and the record of the other side. In one process two
+ * devices would have to be told to reach each other: that is the
+ * application's.
+ *
+ * Records of a process lie in a file of their own, which devices reach: to
+ * register a whole segment takes long. It stays for the life of the process, as
+ * do the mappings of other processes' files: to unregister memory waits for all
+ * streams.
+ *
+ * A match is complete when each side has opened what the other one has, which
+ * may be freed from then on. The service thread
+ * has no part in a use, but where the stream of its start runs no kernels of
+ * the device: then a thread has another stream start it, and looks for its end.
+ * Once a thread has started a use, threads do for ever, so that two starts of a
+ * side never run at the same time: behind a wait on one stream the kernel of
+ * another one may still be about to end.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "direct/st_direct.h"
+#include "core/st_log.h"
+#include "core/st_op.h"
+
+#include <ucs_gstream_memory.h>
+
+#include <ucs/sys/math.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Length of a file of records: to register it takes a millisecond or two */
+#define UCP_ST_DIRECT_RECORDS (1ul << 20)
+
+/* Files of other processes that are kept mapped, at most: peers */
+#define UCP_ST_DIRECT_MAX_FILES 4096
+
+/* This process's records, and the mappings that are kept */
+static struct {
+    pthread_mutex_t     lock;
+    uint32_t            pid; /* whose they are; 0: there are none */
+    ucp_st_direct_seg_t seg;
+    ucp_st_direct_map_t *maps[UCP_ST_DIRECT_MAX_FILES];
+    unsigned            num_maps;
+} ucp_st_direct_records = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+/* A record, all 0, and where it is; NULL if there is no room */
+static ucs_gstream_pair_record_t *
+ucp_st_direct_record_get(ucp_st_direct_file_t *file, uint64_t *offset_p)
+{
+    ucp_st_direct_seg_t *seg          = &ucp_st_direct_records.seg;
+    ucs_gstream_pair_record_t *record = NULL;
+    ucs_status_t status               = UCS_OK;
+
+    (void)pthread_mutex_lock(&ucp_st_direct_records.lock);
+    if (ucp_st_direct_records.pid != (uint32_t)getpid()) {
+        status = ucp_st_direct_seg_init(seg, UCP_ST_DIRECT_RECORDS, 0);
+        if (status == UCS_OK) {
+            ucp_st_direct_records.pid      = (uint32_t)getpid();
+            ucp_st_direct_records.num_maps = 0;
+            status = ucs_gstream_memory_add(seg->map->address, seg->map->length,
+                                            UCS_GSTREAM_MEMORY_HOST);
+        }
+    }
+    if (status == UCS_OK) {
+        record = ucp_st_direct_seg_get(seg, sizeof(*record));
+    }
+    if (record != NULL) {
+        memset(record, 0, sizeof(*record));
+        *file     = seg->map->file;
+        *offset_p = UCS_PTR_BYTE_DIFF(seg->map->address, record);
+    }
+    (void)pthread_mutex_unlock(&ucp_st_direct_records.lock);
+    return record;
+}
+
+static void ucp_st_direct_record_put(ucs_gstream_pair_record_t *record)
+{
+    (void)pthread_mutex_lock(&ucp_st_direct_records.lock);
+    ucp_st_direct_seg_put(&ucp_st_direct_records.seg, record, sizeof(*record));
+    (void)pthread_mutex_unlock(&ucp_st_direct_records.lock);
+}
+
+/* Keep a mapping, for which the caller has a reference, and have devices reach
+ * it. The lock is held. */
+static ucs_status_t ucp_st_direct_records_keep(ucp_st_direct_map_t *map)
+{
+    ucs_status_t status;
+    unsigned i;
+
+    for (i = 0; i < ucp_st_direct_records.num_maps; ++i) {
+        if (ucp_st_direct_records.maps[i] == map) {
+            ucp_st_direct_map_put(map);
+            return UCS_OK;
+        }
+    }
+    status = (i == UCP_ST_DIRECT_MAX_FILES) ?
+             UCS_ERR_NO_RESOURCE :
+             ucs_gstream_memory_add(map->address, map->length,
+                                    UCS_GSTREAM_MEMORY_HOST);
+    if (status != UCS_OK) {
+        ucp_st_direct_map_put(map);
+        return status;
+    }
+    ucp_st_direct_records.maps[i] = map;
+    ++ucp_st_direct_records.num_maps;
+    return UCS_OK;
+}
+
+/* Find a peer's record */
+static ucs_status_t
+ucp_st_direct_record_open(const ucp_st_direct_gpu_t *other,
+                          ucs_gstream_pair_record_t **record_p)
+{
+    ucs_gstream_pair_record_t *record;
+    ucp_st_direct_map_t *map;
+    ucs_status_t status;
+
+    status = ucp_st_direct_map_open(&other->records, &map);
+    if (status != UCS_OK) {
+        return status;
+    }
+    if (((other->record % sizeof(*record)) != 0) ||
+        (map->length < sizeof(*record)) ||
+        (other->record > (map->length - sizeof(*record)))) {
+        ucp_st_direct_map_put(map);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    *record_p = UCS_PTR_BYTE_OFFSET(map->address, other->record);
+    (void)pthread_mutex_lock(&ucp_st_direct_records.lock);
+    status = ucp_st_direct_records_keep(map);
+    (void)pthread_mutex_unlock(&ucp_st_direct_records.lock);
+    return status;
+}
+
+void ucp_st_direct_pair_ask(ucp_st_op_t *op)
+{
+    if ((op->worker->config.direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE) &&
+        !op->memory.is_managed) {
+        (void)ucs_gstream_pair_prepare(op->memory.type, op->memory.device);
+    }
+}
+
+void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    if ((gpu->key.device == 0) || (gpu->tier == UCP_ST_DIRECT_TIER_SERVICE)) {
+        return;
+    }
+    direct->cell = ucs_gstream_cell_get(op->memory.type, op->memory.device);
+    if (direct->cell == NULL) {
+        return;
+    }
+    direct->pairing.record = ucp_st_direct_record_get(&gpu->records,
+                                                      &gpu->record);
+    if (direct->pairing.record == NULL) {
+        ucs_gstream_cell_put(direct->cell);
+        direct->cell = NULL;
+        return;
+    }
+    ucs_gstream_cell_get_key(direct->cell, &gpu->cell);
+    gpu->cell_address = ucs_gstream_cell_address(direct->cell);
+}
+
+/* A side's device adds to the memory of the other's as that one does */
+static int ucp_st_direct_pair_is_native(const ucp_st_direct_gpu_t *own,
+                                        const ucp_st_direct_gpu_t *other)
+{
+    int i = ucp_st_direct_gpu_find(own, own->key.type, other->key.device);
+
+    return (own->key.device == other->key.device) ||
+           ((i >= 0) && (own->native & UCS_BIT(i)));
+}
+
+const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
+                                       const ucp_st_direct_gpu_t *own,
+                                       const ucp_st_direct_gpu_t *other)
+{
+    int is_near = op->peer->process.is_near;
+
+    if ((own->tier == UCP_ST_DIRECT_TIER_SERVICE) ||
+        (other->tier == UCP_ST_DIRECT_TIER_SERVICE)) {
+        return "UCX_ST_DIRECT_GPU_TIER=service";
+    }
+    if ((own->key.type != other->key.type) || (own->key.device == 0) ||
+        (other->key.device == 0)) {
+        return "the two buffers are not in devices of one kind that are known";
+    }
+    if (!ucp_st_direct_pair_is_native(own, other) ||
+        !ucp_st_direct_pair_is_native(other, own)) {
+        return "the two devices do not reach each other with whole atomics";
+    }
+    if (is_near && (own->key.device != other->key.device)) {
+        return "the two buffers are in one process, in two devices";
+    }
+    if ((own->cell.device == 0) || (other->cell.device == 0)) {
+        return "the device runs no kernels of the library, or had no room";
+    }
+    if (!is_near && (!own->key.is_given || !other->key.is_given ||
+                     !own->cell.is_given || !other->cell.is_given)) {
+        return "memory has no handle for other processes";
+    }
+    return NULL;
+}
+
+/* What is the same for all starts, once all is open */
+static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer,
+                                   uint64_t arrive)
+{
+    ucs_gstream_pair_t *pair = &direct->pairing;
+    int is_send              = (direct->dir == UCP_ST_DIR_SEND);
+
+    direct->other_buffer = buffer;
+    pair->cell           = ucs_gstream_cell_address(direct->cell);
+    pair->arrive         = is_send ? arrive : pair->cell;
+    pair->dst            = is_send ? buffer : direct->buffer;
+    pair->src            = is_send ? direct->buffer : buffer;
+    pair->length         = direct->length;
+}
+
+ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
+                                     const ucp_st_direct_gpu_t *other)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucs_status_t status;
+
+    direct->proto  = UCP_ST_DIRECT_PAIRED;
+    op->data       = op->buffer; /* it is not staged */
+    direct->buffer = op->buffer;
+    ucs_gstream_word_put(direct->word);
+    direct->word   = &direct->pairing.record->word;
+    status         = ucp_st_direct_record_open(other, &direct->pairing.other);
+    if (status != UCS_OK) {
+        ucs_error("operation %p: peer 0x%lx's record at %lu is not reached", op,
+                  op->peer->uuid, other->record);
+        return status;
+    }
+    if (op->peer->process.is_near) {
+        ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address,
+                               other->cell_address);
+        return UCS_OK;
+    }
+    if (op->dir == UCP_ST_DIR_SEND) {
+        direct->cell_offset = other->cell.offset;
+        status = ucs_gstream_ipc_open(&other->cell, op->memory.device,
+                                      &direct->cell_ipc);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    op->is_opening = 1;
+    return ucp_st_direct_gpu_open_ipc(direct, &other->key, op->memory.device);
+}
+
+ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
+                                       void *buffer)
+{
+    uint64_t arrive = 0;
+    ucs_status_t status;
+    uint64_t length;
+    void *start;
+
+    if (direct->cell_ipc != NULL) {
+        status = ucs_gstream_ipc_look(direct->cell_ipc, &start, &length);
+        if (status != UCS_OK) {
+            return status;
+        }
+        arrive = (uintptr_t)start + direct->cell_offset;
+        if ((direct->cell_offset >= length) || ((arrive % 8) != 0)) {
+            return UCS_ERR_INVALID_PARAM;
+        }
+    }
+    ucp_st_direct_pair_set(direct, buffer, arrive);
+    __atomic_store_n(&direct->pairing.other->opened, 1, __ATOMIC_RELEASE);
+    if (!__atomic_load_n(&direct->pairing.record->opened, __ATOMIC_ACQUIRE)) {
+        return UCS_INPROGRESS;
+    }
+    direct->op->is_opening = 0;
+    return UCS_OK;
+}
+
+void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
+{
+    ucs_gstream_ipc_close(direct->cell_ipc);
+    if (is_alone && (direct->cell != NULL)) {
+        ucs_gstream_cell_put(direct->cell);
+        ucp_st_direct_record_put(direct->pairing.record);
+    }
+}
+
+int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
+                                  ucp_st_queue_h queue, uint64_t use,
+                                  ucs_gstream_cmd_t *cmd)
+{
+    const ucp_st_op_t *op = direct->op;
+
+    if (direct->is_threaded ||
+        !ucs_gstream_pair_serves(queue->stream, op->memory.type,
+                                 op->memory.device)) {
+        direct->is_threaded = 1;
+        return -1;
+    }
+    direct->pairing.use = use;
+    return (int)ucp_st_queue_add_pair(queue, &direct->pairing, cmd);
+}
+
+/* All starts before have begun: a use starts behind the wait for the last one
+ */
+ucs_status_t ucp_st_direct_pair_start(ucp_st_direct_op_t *direct)
+{
+    const ucp_st_op_t *op    = direct->op;
+    ucs_gstream_pair_t start = direct->pairing;
+
+    start.use = direct->begun;
+    return ucs_gstream_pair_start(op->memory.type, op->memory.device, &start);
+}
+
+void ucp_st_direct_pair_lose(ucp_st_direct_op_t *direct)
+{
+    __atomic_store_n(&direct->pairing.record->ended, UINT64_MAX,
+                     __ATOMIC_RELEASE);
+}
+
+void ucp_st_direct_pair_halt(ucp_st_direct_op_t *direct)
+{
+    __atomic_store_n(&direct->pairing.record->halted, 1, __ATOMIC_RELAXED);
+    if (direct->pairing.other != NULL) {
+        __atomic_store_n(&direct->pairing.other->halted, 1, __ATOMIC_RELAXED);
+    }
+    __sync_synchronize(); /* pairs with the kernels', behind `begun` */
+}
+
+/* Behind the fence of ucp_st_direct_pair_halt(): what begins later does nothing
+ */
+int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
+                                 int is_other)
+{
+    const ucs_gstream_pair_record_t *record = is_other ?
+                                              direct->pairing.other :
+                                              direct->pairing.record;
+    uint64_t begun;
+
+    if (record == NULL) {
+        return 0;
+    }
+    begun = __atomic_load_n(&record->begun, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < begun;
+}
+
+uint64_t ucp_st_direct_pair_begun(const ucp_st_direct_op_t *direct,
+                                  int is_other)
+{
+    const ucs_gstream_pair_record_t *record = is_other ?
+                                              direct->pairing.other :
+                                              direct->pairing.record;
+
+    return (record == NULL) ? 0 :
+                              __atomic_load_n(&record->begun, __ATOMIC_RELAXED);
+}

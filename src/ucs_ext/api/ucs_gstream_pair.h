@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/**
+ * @file ucs_gstream_pair.h
+ * Two streams of devices of which the second one to start copies. Not
+ * installed.
+ *
+ * A pair has a send's and a receive's side, in two processes or one, and uses
+ * that are numbered from 1. A start is a kernel (UCS_GSTREAM_CMD_PAIRS). The
+ * kernel that starts a use second copies from the send's buffer to the
+ * receive's and stores the use's number to the words of both sides, for which
+ * their streams wait. No kernel waits for the other side, so it does not matter
+ * which one runs when, or whether they run at the same time.
+ *
+ * A side starts no use before it has waited for the last one. To end a pair
+ * from the host: store to `halted` of both records, with a fence behind that;
+ * load `begun` of each, and look until `ended` is no less: a start that begins
+ * later does nothing. From then on no kernel uses either side's buffer, or
+ * stores to a word. A side whose device is lost halts, and stores the largest
+ * number to its own `ended`.
+ *
+ * docs/protocols.md, "Tier K", argues that this is sound, and
+ * test/model/gpu_pair.pml is its model.
+ */
+#ifndef UCS_GSTREAM_PAIR_H_
+#define UCS_GSTREAM_PAIR_H_
+
+#include <ucs_gstream.h>
+#include <ucs_gstream_ipc.h>
+#include <ucs/type/status.h>
+
+#include <stdint.h>
+
+/** Most starts of one command. */
+#define UCS_GSTREAM_PAIRS_MAX 63
+
+
+/** What a side has in memory of the host, which the streams of both sides
+ *  reach (@ref ucs_gstream_memory_add). All is 0 at first. */
+typedef struct ucs_gstream_pair_record {
+    volatile uint64_t word;   /**< Uses that are complete */
+    volatile uint64_t begun;  /**< Uses that its stream has begun to start */
+    volatile uint64_t ended;  /**< ... and whose kernels have ended */
+    volatile uint64_t halted; /**< Not 0: starts have no effect */
+    volatile uint64_t opened; /**< For the users: the other side is ready */
+    uint64_t          reserved[3]; /**< A cache line of its own */
+} ucs_gstream_pair_record_t;
+
+
+/** What a side has in memory of its device, where kernels alone look. */
+typedef struct ucs_gstream_cell *ucs_gstream_cell_h;
+
+
+/** The start of one use. */
+typedef struct ucs_gstream_pair {
+    uint64_t   cell;    /**< This side's, @ref ucs_gstream_cell_address */
+    uint64_t   arrive;  /**< The receive's, as this side's device has it */
+    ucs_gstream_pair_record_t *record; /**< This side's */
+    ucs_gstream_pair_record_t *other;  /**< The other one's */
+    void       *dst;    /**< The receive's buffer, as this device has it */
+    const void *src;    /**< The send's; apart from @a dst */
+    uint64_t   length;  /**< In bytes; may be 0 */
+    uint64_t   use;     /**< From 1 */
+} ucs_gstream_pair_t;
+
+
+/**
+ * Load what a device needs for pairs, if that is not there: takes long.
+ *
+ * @param [in] type   The runtime, not the host.
+ * @param [in] device The number of the device.
+ *
+ * @return UCS_OK; UCS_ERR_UNSUPPORTED if the device has no kernels of this
+ *         library, as @ref ucs_gstream_query_type tells; UCS_ERR_NO_MEMORY;
+ *         UCS_ERR_IO_ERROR if the runtime fails, which was logged.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_prepare(ucs_gstream_type_t type, int device);
+
+
+/**
+ * Get a cell of a device, which was prepared.
+ *
+ * @param [in]  type   The runtime.
+ * @param [in]  device The number of the device.
+ *
+ * @return The cell; NULL if there is none now: @ref ucs_gstream_pair_prepare
+ *         makes more.
+ *
+ * Ownership: the caller's, until @ref ucs_gstream_cell_put.
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_gstream_cell_h ucs_gstream_cell_get(ucs_gstream_type_t type, int device);
+
+
+/**
+ * Give a cell back. The pair was ended, or its last start has ended.
+ *
+ * @param [in] cell The cell, or NULL.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+void ucs_gstream_cell_put(ucs_gstream_cell_h cell);
+
+
+/**
+ * Tell the device's address of a cell.
+ *
+ * @param [in] cell The cell.
+ *
+ * @return The address.
+ *
+ * Threads: any.
+ */
+uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell);
+
+
+/**
+ * Get what names a cell to other processes, as @ref ucs_gstream_ipc_get_key.
+ *
+ * @param [in]  cell The cell.
+ * @param [out] key  The key; always set.
+ *
+ * Threads: any.
+ */
+void ucs_gstream_cell_get_key(ucs_gstream_cell_h cell,
+                              ucs_gstream_ipc_key_t *key);
+
+
+/**
+ * Tell whether a stream can start a use of a pair whose buffer is in a device.
+ *
+ * @param [in] stream A live stream.
+ * @param [in] type   The runtime of the buffer's device.
+ * @param [in] device The number of that device.
+ *
+ * @return Non-zero if so: the stream is of the device's primary context.
+ *
+ * Threads: any.
+ */
+int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
+                            int device);
+
+
+/**
+ * Start a use by a stream of the library, in which nothing ever waits, for a
+ * stream that cannot.
+ *
+ * @param [in] type   The runtime.
+ * @param [in] device The number of the buffer's device.
+ * @param [in] pair   What to start.
+ *
+ * @return UCS_OK, or why the runtime refuses, which was logged.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_start(ucs_gstream_type_t type, int device,
+                                    const ucs_gstream_pair_t *pair);
+
+#endif

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gstream_pair.c - two streams of devices of which the second one to start
+ * copies: cells, and the kernels' arguments.
+ *
+ * Cells are cut from areas of a device's memory, which stay for the life of the
+ * process: what other processes have open is not freed. A cell that is given
+ * back is cleared by the stream for copies, and free when that is done.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "gstream_fork.h"
+#include "gstream_gpu_stream.h"
+#include "gstream_kernels.h"
+#include "gstream_memory.h"
+#include "api/ucs_gstream_copy.h"
+#include "api/ucs_gstream_pair.h"
+
+#include <ucs/debug/assert.h>
+#include <ucs/debug/log_def.h>
+#include <ucs/sys/math.h>
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cells of an area */
+#define GSTREAM_AREA_CELLS 1024
+
+#define GSTREAM_AREA_SIZE (GSTREAM_AREA_CELLS * sizeof(gstream_kernel_cell_t))
+
+/* So many are free when ucs_gstream_pair_prepare() returns */
+#define GSTREAM_AREA_SPARE 64
+
+/* Threads of a kernel that copies: bytes that one copies at a time, how often
+ * it does before another block helps, and blocks of which a processor is to
+ * have one at most. Fewer leave processors to the application. */
+#define GSTREAM_PAIR_THREADS_MIN 32u
+#define GSTREAM_PAIR_THREADS_MAX 256u
+#define GSTREAM_PAIR_BYTES       64u
+#define GSTREAM_PAIR_ROUNDS      4u
+#define GSTREAM_PAIR_BLOCKS_MAX  32u
+
+_Static_assert(sizeof(ucs_gstream_pair_record_t) ==
+               sizeof(gstream_kernel_record_t), "one layout");
+_Static_assert(offsetof(ucs_gstream_pair_record_t, halted) ==
+               offsetof(gstream_kernel_record_t, halted), "one layout");
+_Static_assert(UCS_GSTREAM_PAIRS_MAX == GSTREAM_KERNEL_PAIRS_MANY,
+               "a command is a kernel");
+
+typedef struct gstream_area gstream_area_t;
+
+/* Constant but for `next` and `copy`; the lock */
+struct ucs_gstream_cell {
+    gstream_area_t          *area;
+    uint64_t                address;
+    struct ucs_gstream_cell *next;  /* in one of the area's lists */
+    ucs_gstream_copy_t      copy;   /* that clears it */
+};
+
+/* Constant once it is listed, but for what is under the lock */
+struct gstream_area {
+    gstream_area_t          *next;
+    ucs_gstream_type_t      type;
+    int                     device;
+    ucs_gstream_ipc_key_t   key;       /* of its first cell */
+    unsigned                num_free;  /* the lock, as the next two */
+    ucs_gstream_cell_h      free;
+    ucs_gstream_cell_h      clearing;
+    struct ucs_gstream_cell cells[GSTREAM_AREA_CELLS];
+};
+
+/* What takes long is done without the lock: its holders wait for no stream */
+static struct {
+    pthread_mutex_t lock;
+    gstream_area_t  *areas;
+    void            *zeros; /* GSTREAM_AREA_SIZE of them, which copies reach */
+} gstream_pair = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+void gstream_pair_forked(void)
+{
+    pthread_mutex_init(&gstream_pair.lock, NULL);
+    gstream_pair.areas = NULL;
+    gstream_pair.zeros = NULL;
+}
+
+static void gstream_cell_free(ucs_gstream_cell_h cell)
+{
+    gstream_area_t *area = cell->area;
+
+    cell->next = area->free;
+    area->free = cell;
+    ++area->num_free;
+}
+
+/* Frees cells that have been cleared. One whose copy has failed is lost. The
+ * lock is held. */
+static void gstream_area_look(gstream_area_t *area)
+{
+    ucs_gstream_cell_h *next = &area->clearing;
+    ucs_gstream_cell_h cell;
+    ucs_status_t status;
+
+    while ((cell = *next) != NULL) {
+        status = ucs_gstream_copy_look(&cell->copy);
+        if (status == UCS_INPROGRESS) {
+            next = &cell->next;
+            continue;
+        }
+        *next = cell->next;
+        if (status == UCS_OK) {
+            gstream_cell_free(cell);
+        }
+    }
+}
+
+/* An area of a device with so many free cells; NULL if there is none. The lock
+ * is held. */
+static gstream_area_t *gstream_area_find(ucs_gstream_type_t type, int device,
+                                         unsigned least)
+{
+    gstream_area_t *area;
+
+    for (area = gstream_pair.areas; area != NULL; area = area->next) {
+        if ((area->type == type) && (area->device == device)) {
+            if (area->num_free < least) {
+                gstream_area_look(area);
+            }
+            if (area->num_free >= least) {
+                return area;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* What cells are cleared with; NULL without memory */
+static const void *gstream_area_zeros(void)
+{
+    void *zeros;
+
+    pthread_mutex_lock(&gstream_pair.lock);
+    if (gstream_pair.zeros == NULL) {
+        gstream_pair.zeros = ucs_gstream_memory_get(GSTREAM_AREA_SIZE);
+        if (gstream_pair.zeros != NULL) {
+            memset(gstream_pair.zeros, 0, GSTREAM_AREA_SIZE);
+        }
+    }
+    zeros = gstream_pair.zeros;
+    pthread_mutex_unlock(&gstream_pair.lock);
+    return zeros;
+}
+
+/* Allocates an area's memory, which is all 0, and gets its key */
+static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
+                                          uint64_t *address_p,
+                                          ucs_gstream_ipc_key_t *key)
+{
+    const ucs_gstream_memory_attr_t attr = {
+        .type   = gpu->type,
+        .device = device
+    };
+    const void *zeros                    = gstream_area_zeros();
+    gstream_copy_stream_t *stream;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    status = (zeros == NULL) ? UCS_ERR_NO_MEMORY :
+                               gstream_copy_get(gpu, device, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.allocate(address_p, GSTREAM_AREA_SIZE);
+        gstream_gpu_end(gpu, &last);
+    }
+    status = gstream_gpu_status(gpu, result, "memory for pairs of streams");
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucs_gstream_ipc_get_key((void*)(uintptr_t)*address_p, GSTREAM_AREA_SIZE,
+                            &attr, 1, key);
+    return ucs_gstream_memory_copy_by(&attr, (void*)(uintptr_t)*address_p,
+                                      zeros, GSTREAM_AREA_SIZE);
+}
+
+static ucs_status_t gstream_area_add(const gstream_gpu_t *gpu, int device)
+{
+    gstream_area_t *area = calloc(1, sizeof(*area));
+    uint64_t address     = 0;
+    ucs_status_t status;
+    unsigned i;
+
+    status = (area == NULL) ? UCS_ERR_NO_MEMORY :
+                              gstream_area_allocate(gpu, device, &address,
+                                                    &area->key);
+    if (status != UCS_OK) {
+        free(area);
+        return status;
+    }
+    area->type   = gpu->type;
+    area->device = device;
+    for (i = 0; i < GSTREAM_AREA_CELLS; ++i) {
+        area->cells[i].area    = area;
+        area->cells[i].address = address + i * sizeof(gstream_kernel_cell_t);
+        gstream_cell_free(&area->cells[i]);
+    }
+    pthread_mutex_lock(&gstream_pair.lock);
+    area->next         = gstream_pair.areas;
+    gstream_pair.areas = area;
+    pthread_mutex_unlock(&gstream_pair.lock);
+    return UCS_OK;
+}
+
+ucs_status_t ucs_gstream_pair_prepare(ucs_gstream_type_t type, int device)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+    gstream_copy_stream_t *stream;
+    int has_cells;
+
+    if ((gpu == NULL) || (gpu->calls.allocate == NULL) ||
+        (gstream_copy_get(gpu, device, &stream) != UCS_OK) ||
+        (gstream_gpu_set_home(type, &stream->place) != UCS_OK) ||
+        (gstream_kernels_get(gpu, &stream->place) == NULL)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    pthread_mutex_lock(&gstream_pair.lock);
+    has_cells = (gstream_area_find(type, device, GSTREAM_AREA_SPARE) != NULL);
+    pthread_mutex_unlock(&gstream_pair.lock);
+    return has_cells ? UCS_OK : gstream_area_add(gpu, device);
+}
+
+ucs_gstream_cell_h ucs_gstream_cell_get(ucs_gstream_type_t type, int device)
+{
+    ucs_gstream_cell_h cell = NULL;
+    gstream_area_t *area;
+
+    pthread_mutex_lock(&gstream_pair.lock);
+    area = gstream_area_find(type, device, 1);
+    if (area != NULL) {
+        cell       = area->free;
+        area->free = cell->next;
+        --area->num_free;
+    }
+    pthread_mutex_unlock(&gstream_pair.lock);
+    return cell;
+}
+
+void ucs_gstream_cell_put(ucs_gstream_cell_h cell)
+{
+    ucs_gstream_copy_params_t params;
+    gstream_area_t *area;
+
+    if (cell == NULL) {
+        return;
+    }
+    area   = cell->area;
+    params = (ucs_gstream_copy_params_t){
+        .type   = area->type,
+        .device = area->device,
+        .dst    = (void*)(uintptr_t)cell->address,
+        .src    = gstream_pair.zeros,
+        .length = sizeof(gstream_kernel_cell_t)
+    };
+    pthread_mutex_lock(&gstream_pair.lock);
+    if (ucs_gstream_copy_begin(&params, &cell->copy) == UCS_INPROGRESS) {
+        cell->next     = area->clearing;
+        area->clearing = cell;
+    }
+    pthread_mutex_unlock(&gstream_pair.lock);
+}
+
+uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell)
+{
+    return cell->address;
+}
+
+void ucs_gstream_cell_get_key(ucs_gstream_cell_h cell,
+                              ucs_gstream_ipc_key_t *key)
+{
+    const gstream_area_t *area = cell->area;
+
+    *key         = area->key;
+    key->offset += cell->address - area->cells[0].address;
+}
+
+int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
+                            int device)
+{
+    const gstream_gpu_stream_t *gpu;
+
+    if ((stream == NULL) || (stream->type != type)) {
+        return 0;
+    }
+    gpu = gstream_gpu_derived(stream);
+    return (gpu->kernels != NULL) && (gpu->place.device == device);
+}
+
+/* Sets a kernel's arguments of one start. Registers the records' memory. */
+static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
+                                     const ucs_gstream_pair_t *pair,
+                                     gstream_kernel_pair_t *args)
+{
+    ucs_status_t status;
+    uint64_t record;
+    uint64_t other;
+
+    status = gstream_memory_map(gpu, &pair->record->word, &record);
+    if (status == UCS_OK) {
+        status = gstream_memory_map(gpu, &pair->other->word, &other);
+    }
+    if (status != UCS_OK) {
+        ucs_error("%s: the device does not reach the records %p and %p of a "
+                  "pair", gpu->name, pair->record, pair->other);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    *args = (gstream_kernel_pair_t){
+        .arrive = pair->arrive,
+        .cell   = pair->cell,
+        .record = record,
+        .other  = other,
+        .dst    = (uintptr_t)pair->dst,
+        .src    = (uintptr_t)pair->src,
+        .length = pair->length,
+        .use    = pair->use
+    };
+    return UCS_OK;
+}
+
+ucs_status_t gstream_pairs_check(const gstream_gpu_t *gpu,
+                                 const ucs_gstream_pair_t *pairs, size_t count)
+{
+    ucs_status_t status = UCS_OK;
+    gstream_kernel_pair_t args;
+    size_t i;
+
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        status = gstream_pair_set(gpu, &pairs[i], &args);
+    }
+    return status;
+}
+
+/* Threads and blocks of a kernel for the longest of its messages */
+static void gstream_pair_size(const gstream_kernels_t *kernels, uint64_t length,
+                              gstream_kernel_pair_head_t *head)
+{
+    uint64_t threads = ucs_align_up(ucs_div_round_up(length,
+                                                     GSTREAM_PAIR_BYTES),
+                                    GSTREAM_PAIR_THREADS_MIN);
+    uint64_t blocks;
+
+    threads = ucs_max(threads, GSTREAM_PAIR_THREADS_MIN);
+    threads = ucs_min(threads, ucs_min(kernels->max_threads,
+                                       GSTREAM_PAIR_THREADS_MAX));
+    blocks  = length / (threads * GSTREAM_PAIR_BYTES * GSTREAM_PAIR_ROUNDS);
+    blocks  = ucs_min(blocks, ucs_min(kernels->num_processors,
+                                      GSTREAM_PAIR_BLOCKS_MAX));
+    head->num_threads = (unsigned)threads;
+    head->num_blocks  = (unsigned)ucs_max(blocks, 1);
+}
+
+int gstream_pairs_launch(const gstream_kernels_t *kernels, void *native,
+                         const ucs_gstream_pair_t *pairs, size_t count)
+{
+    const gstream_gpu_t *gpu = kernels->gpu;
+    int is_few               = (count <= GSTREAM_KERNEL_PAIRS_FEW);
+    uint64_t length          = 0;
+    gstream_kernel_pairs_many_t args;
+    gstream_launch_t launch;
+    size_t i;
+
+    ucs_assert(count <= GSTREAM_KERNEL_PAIRS_MANY);
+    for (i = 0; i < count; ++i) {
+        length = ucs_max(length, pairs[i].length);
+        if (gstream_pair_set(gpu, &pairs[i], &args.pairs[i]) != UCS_OK) {
+            return GSTREAM_GPU_INVALID;
+        }
+    }
+    gstream_pair_size(kernels, length, &args.head);
+    launch = (gstream_launch_t){
+        .function = is_few ? kernels->pairs_few : kernels->pairs_many,
+        .blocks   = (unsigned)count * args.head.num_blocks,
+        .threads  = args.head.num_threads,
+        .args     = &args,
+        .size     = is_few ? sizeof(gstream_kernel_pairs_few_t) :
+                             sizeof(gstream_kernel_pairs_many_t)
+    };
+    return gstream_kernels_launch(gpu, native, &launch);
+}
+
+ucs_status_t ucs_gstream_pair_start(ucs_gstream_type_t type, int device,
+                                    const ucs_gstream_pair_t *pair)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+    const gstream_kernels_t *kernels;
+    gstream_copy_stream_t *stream;
+    gstream_gpu_place_t last;
+    ucs_status_t status;
+    int result;
+
+    if (gpu == NULL) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    status = gstream_copy_get(gpu, device, &stream);
+    if (status != UCS_OK) {
+        return status;
+    }
+    kernels = gstream_kernels_get(gpu, &stream->place);
+    if (kernels == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    status = gstream_pairs_check(gpu, pair, 1);
+    if (status != UCS_OK) {
+        return status;
+    }
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gstream_pairs_launch(kernels, stream->native, pair, 1);
+        gstream_gpu_end(gpu, &last);
+    }
+    return gstream_gpu_status(gpu, result, "start of a pair of streams");
+}
