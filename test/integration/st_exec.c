@@ -2,6 +2,7 @@
 /* st_exec.c - runs a rank's part of a program. */
 #include "st_exec.h"
 #include "st_bytes.h"
+#include "st_place.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ typedef struct {
 
 typedef struct {
     ucp_st_op_h op;      /* NULL: of another rank, or freed */
-    uint8_t     *buffer;
+    st_place_t  place;
     unsigned    started; /* By the host */
 } st_exec_op_t;
 
@@ -69,7 +70,7 @@ static void st_exec_check(const st_exec_t *exec, unsigned step, unsigned use)
 {
     int op                   = exec->part->steps[step].ops[0];
     const st_prog_msg_t *msg = &exec->prog->msgs[ST_PROG_MSG(op)];
-    uint8_t *buffer          = exec->ops[op].buffer;
+    uint8_t *buffer          = exec->ops[op].place.host;
     size_t at;
 
     at = st_bytes_check(buffer, msg->length, st_exec_payload(exec, op, use));
@@ -90,7 +91,7 @@ static void st_exec_function(const st_exec_t *exec, unsigned step, unsigned use)
 {
     const st_step_t *s = &exec->part->steps[step];
     int op             = s->ops[0];
-    uint8_t *buffer    = exec->ops[op].buffer;
+    uint8_t *buffer    = exec->ops[op].place.host;
     size_t length      = exec->prog->msgs[ST_PROG_MSG(op)].length;
     size_t at;
 
@@ -151,6 +152,15 @@ static unsigned st_exec_use(const st_exec_t *exec, const st_step_t *step)
            exec->ops[step->ops[0]].started + (unsigned)is_next;
 }
 
+/* Copies the buffer of a step's operation, if it has one */
+static void st_exec_place(const st_exec_t *exec, const st_step_t *step,
+                          ucs_status_t (*copy)(const st_place_t *place))
+{
+    if (step->count > 0) {
+        ST_OK(exec->me, copy(&exec->ops[step->ops[0]].place));
+    }
+}
+
 static void st_exec_launch(st_exec_t *exec, unsigned index)
 {
     const st_step_t *step = &exec->part->steps[index];
@@ -161,7 +171,13 @@ static void st_exec_launch(st_exec_t *exec, unsigned index)
     work->exec = exec;
     work->step = index;
     work->use  = st_exec_use(exec, step);
+    if (step->count > 0) {
+        ST_OK(exec->me, st_place_load(&exec->ops[step->ops[0]].place, stream));
+    }
     ST_OK(exec->me, ucs_gstream_enqueue_func(stream, st_exec_kernel, work));
+    if (step->count > 0) {
+        ST_OK(exec->me, st_place_store(&exec->ops[step->ops[0]].place, stream));
+    }
 }
 
 static void st_exec_get_ops(const st_exec_t *exec, const st_step_t *step,
@@ -272,7 +288,9 @@ static void st_exec_host(st_exec_t *exec, unsigned index)
         break;
     case ST_STEP_HOST_FILL:
     case ST_STEP_HOST_CHECK:
+        st_exec_place(exec, step, st_place_empty);
         st_exec_function(exec, index, st_exec_use(exec, step));
+        st_exec_place(exec, step, st_place_fill);
         break;
     case ST_STEP_HOST_WORK:
         st_exec_compute();
@@ -330,9 +348,11 @@ static void st_exec_op_init(st_exec_t *exec, int op)
         .mode       = msg->is_ready ? UCP_ST_MODE_READY : UCP_ST_MODE_STANDARD
     };
 
-    exec->ops[op].buffer = st_bytes_alloc(space);
-    ST_CHECK(exec->me, exec->ops[op].buffer != NULL);
-    params.buffer = exec->ops[op].buffer;
+    ST_OK(exec->me, st_place_get(&exec->ops[op].place, space +
+                                                       ST_BYTES_GUARD));
+    st_bytes_poison(exec->ops[op].place.host, exec->ops[op].place.length);
+    ST_OK(exec->me, st_place_fill(&exec->ops[op].place));
+    params.buffer = st_place_buffer(&exec->ops[op].place);
     ST_OK(exec->me, (is_recv ? ucp_st_recv_init : ucp_st_send_init)(
                             node->worker, &params, &exec->ops[op].op));
 }
@@ -504,7 +524,7 @@ static void st_exec_destroy(st_exec_t *exec, int was_run)
         ST_OK(exec->me, ucp_st_queue_destroy(exec->queues[i]));
     }
     for (i = 0; i < 2 * exec->prog->num_msgs; ++i) {
-        free(exec->ops[i].buffer);
+        st_place_put(&exec->ops[i].place);
     }
     free(exec);
 }

@@ -16,7 +16,7 @@ static ucp_st_op_params_t st_msg_op_params(const st_msg_t *msg,
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG |
                       UCP_ST_OP_PARAM_FIELD_MODE,
-        .buffer     = msg->buffer,
+        .buffer     = st_place_buffer(&msg->place),
         .length     = msg->space,
         .peer       = node->peers[params->peer],
         .tag        = params->tag,
@@ -40,8 +40,9 @@ void st_msg_init(st_rank_t *me, st_msg_t *msg, const st_msg_params_t *params)
     msg->space   = params->length + (params->is_send ? 0 : params->extra);
     msg->seed    = st_bytes_mix(params->tag, (uint64_t)source * 1000 +
                                 (uint64_t)dest);
-    msg->buffer  = st_bytes_alloc(msg->space);
-    ST_CHECK(me, msg->buffer != NULL);
+    ST_OK(me, st_place_get(&msg->place, msg->space + ST_BYTES_GUARD));
+    st_bytes_poison(msg->place.host, msg->place.length);
+    ST_OK(me, st_place_fill(&msg->place));
     op_params = st_msg_op_params(msg, node, params);
     ST_OK(me, (params->is_send ? ucp_st_send_init : ucp_st_recv_init)(
                       node->worker, &op_params, &msg->op));
@@ -54,8 +55,7 @@ void st_msg_free(st_msg_t *msg)
     ST_OK(msg->me, ucp_st_op_query(msg->op, &attr));
     ST_CHECK(msg->me, attr.started == msg->started);
     ST_OK(msg->me, ucp_st_op_free(msg->op));
-    free(msg->buffer);
-    msg->buffer = NULL;
+    st_place_put(&msg->place);
 }
 
 size_t st_msg_match_some(st_rank_t *me, st_msg_t *msgs, size_t count)
@@ -137,20 +137,22 @@ void st_msg_wait(st_msg_t *msg, ucp_st_queue_h queue)
 
 static void st_msg_verify(st_msg_t *msg)
 {
-    size_t at = st_bytes_check(msg->buffer, msg->length, msg->seed + msg->use);
+    const uint8_t *buffer = msg->place.host;
+    size_t at             = st_bytes_check(buffer, msg->length,
+                                           msg->seed + msg->use);
 
     if (at != ST_BYTES_NONE) {
         st_rank_fail(msg->me, "use %lu of a receive of %zu bytes: byte %zu is "
                      "wrong", msg->use, msg->length, at);
     }
-    at = st_bytes_check_poison(msg->buffer, msg->length,
+    at = st_bytes_check_poison(buffer, msg->length,
                                msg->space + ST_BYTES_GUARD);
     if (at != ST_BYTES_NONE) {
         st_rank_fail(msg->me, "use %lu of a receive of %zu bytes: byte %zu was "
                      "written, which is behind it", msg->use, msg->length, at);
     }
     /* What comes too early next time, or not at all, must not look good */
-    st_bytes_poison(msg->buffer, msg->length);
+    st_bytes_poison(msg->place.host, msg->length);
 }
 
 static void st_msg_func(void *arg)
@@ -158,7 +160,7 @@ static void st_msg_func(void *arg)
     st_msg_t *msg = arg;
 
     if (msg->is_send) {
-        st_bytes_fill(msg->buffer, msg->length, msg->seed + msg->use);
+        st_bytes_fill(msg->place.host, msg->length, msg->seed + msg->use);
     } else {
         st_msg_verify(msg);
     }
@@ -167,7 +169,11 @@ static void st_msg_func(void *arg)
 
 void st_msg_work(st_msg_t *msg, ucs_gstream_h stream)
 {
+    if (!msg->is_send) {
+        ST_OK(msg->me, st_place_load(&msg->place, stream));
+    }
     ST_OK(msg->me, ucs_gstream_enqueue_func(stream, st_msg_func, msg));
+    ST_OK(msg->me, st_place_store(&msg->place, stream));
 }
 
 void st_msg_begin(st_msg_t *msg, ucp_st_queue_h queue, ucs_gstream_h stream)

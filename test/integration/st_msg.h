@@ -10,6 +10,7 @@
 #ifndef ST_MSG_H_
 #define ST_MSG_H_
 
+#include "st_place.h"
 #include "st_rank.h"
 
 
@@ -17,7 +18,7 @@
 typedef struct st_msg {
     st_rank_t   *me;
     ucp_st_op_h op;
-    uint8_t     *buffer;
+    st_place_t  place;   /**< Its buffer, with a guard behind */
     size_t      length;  /**< Of the send */
     size_t      space;   /**< Of the buffer, without its guard */
     uint64_t    seed;    /**< The same on both sides */

@@ -13,6 +13,7 @@
  * and then what others have to do with that rank. What is said to be complete
  * is complete.
  */
+#include "st_place.h"
 #include "st_storm.h"
 #include "st_any.h"
 #include "st_bytes.h"
@@ -39,7 +40,7 @@ typedef struct link {
     int           other;
     int           is_mem[2]; /* others can map the buffer */
     size_t        length[2];
-    uint8_t       *buffer[2];
+    st_place_t    place[2]; /* of a buffer */
     ucp_st_peer_h peer;
     ucp_st_op_h   op[2];
     uint64_t      filled;    /* uses */
@@ -154,7 +155,7 @@ static void fill_func(void *arg)
 
     step(link->rank);
     ++link->filled;
-    st_bytes_fill(link->buffer[SEND], link->length[SEND],
+    st_bytes_fill(link->place[SEND].host, link->length[SEND],
                   st_bytes_mix(draw(link, SEND), link->filled));
 }
 
@@ -165,7 +166,7 @@ static void check_func(void *arg)
 
     step(link->rank);
     ++link->checked;
-    if ((st_bytes_check(link->buffer[RECV], link->length[RECV],
+    if ((st_bytes_check(link->place[RECV].host, link->length[RECV],
                         st_bytes_mix(draw(link, RECV), link->checked)) !=
          ST_BYTES_NONE) && (link->first_bad == 0)) {
         link->first_bad = link->checked;
@@ -206,17 +207,20 @@ static int await_address(link_t *link)
     return 1;
 }
 
-static void *get_buffer(link_t *link, int dir)
+static void get_buffer(link_t *link, int dir)
 {
+    st_place_t *place = &link->place[dir];
+    size_t length     = link->length[dir] + 1;
+    int is_mem        = (int)(st_bytes_random(&link->rank->state) % 2);
     void *buffer;
 
-    link->is_mem[dir] = (int)(st_bytes_random(&link->rank->state) % 2);
+    link->is_mem[dir] = is_mem && !st_place_is_device();
     if (link->is_mem[dir]) {
-        require(link->rank, ucp_st_mem_alloc(link->length[dir] + 1, &buffer),
-                "memory");
-        return buffer;
+        require(link->rank, ucp_st_mem_alloc(length, &buffer), "memory");
+        place->host = buffer;
+    } else {
+        require(link->rank, st_place_get(place, length), "memory");
     }
-    return malloc(link->length[dir] + 1);
 }
 
 static void make_op(link_t *link, int dir)
@@ -230,8 +234,8 @@ static void make_op(link_t *link, int dir)
 
     link->length[dir] = lengths[draw(link, dir) %
                                 (sizeof(lengths) / sizeof(lengths[0]))];
-    link->buffer[dir] = get_buffer(link, dir);
-    params.buffer     = link->buffer[dir];
+    get_buffer(link, dir);
+    params.buffer     = st_place_buffer(&link->place[dir]);
     params.length     = link->length[dir];
     require(link->rank, ((dir == SEND) ? ucp_st_send_init : ucp_st_recv_init)(
                                 link->rank->worker, &params, &link->op[dir]),
@@ -327,21 +331,31 @@ static void match_set(set_t *set)
     }
 }
 
-static void for_links(set_t *set, ucs_gstream_func_t func)
+static void for_links(set_t *set, ucs_gstream_func_t func, int dir)
 {
+    ucs_gstream_h stream = set->rank->stream;
+    link_t *link;
     int i;
 
     for (i = 0; i < set->num_links; ++i) {
-        require(set->rank, ucs_gstream_enqueue_func(set->rank->stream, func,
-                                                    set->links[i]),
+        link = set->links[i];
+        if (dir == RECV) {
+            require(set->rank, st_place_load(&link->place[dir], stream),
+                    "copy");
+        }
+        require(set->rank, ucs_gstream_enqueue_func(stream, func, link),
                 "function");
+        if (dir == SEND) {
+            require(set->rank, st_place_store(&link->place[dir], stream),
+                    "copy");
+        }
     }
 }
 
 /* The stream goes on behind a wait that an error has let pass */
 static void enqueue_use(set_t *set)
 {
-    for_links(set, fill_func);
+    for_links(set, fill_func, SEND);
     judge(set, (set->exchange == NULL) ?
                ucp_st_enqueue_startall(set->queue, set->ops,
                                        2 * set->num_links) :
@@ -359,7 +373,7 @@ static void enqueue_use(set_t *set)
     if (set->is_dead) {
         return;
     }
-    for_links(set, check_func);
+    for_links(set, check_func, RECV);
     step(set->rank);
 }
 
@@ -467,9 +481,10 @@ static void free_buffers(link_t *link)
 
     for (dir = 0; dir < 2; ++dir) {
         if (link->is_mem[dir]) {
-            require(link->rank, ucp_st_mem_free(link->buffer[dir]), "memory");
+            require(link->rank, ucp_st_mem_free(link->place[dir].host),
+                    "memory");
         } else {
-            free(link->buffer[dir]);
+            st_place_put(&link->place[dir]);
         }
     }
 }

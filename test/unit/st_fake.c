@@ -510,7 +510,7 @@ void st_fake_bind(st_fake_t *fake, ucp_st_op_h op, const st_fake_offer_t *offer,
     st_fake_answer(fake, offer->lane, &match);
     bind.msg.op_id    = fake->match.op_id;
     bind.offer.lane   = (uint8_t)offer->lane;
-    bind.offer.length = (uint8_t)offer->length;
+    bind.offer.length = (uint16_t)offer->length;
     if (offer->length > 0) {
         memcpy(bind.data, offer->data, offer->length);
     }

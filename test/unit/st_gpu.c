@@ -7,6 +7,7 @@
 
 #include <CUnit/CUnit.h>
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,4 +129,18 @@ void gpu_run(int is_hip, const char *lane, gpu_body_t body)
     st_env_restore("UCX_ST_LANES", lanes);
     st_env_restore("ST_LANE", st_lane);
     st_env_restore("ST_TEST_STREAM", stream);
+}
+
+void gpu_hold(const gpu_t *gpu, unsigned what)
+{
+    if (!gpu->is_real) {
+        gpu->rt->control.standin_hold(what);
+    }
+}
+
+void gpu_until_held(const gpu_t *gpu, unsigned long before)
+{
+    while (!gpu->is_real && (rt_counts(gpu->rt).held == before)) {
+        (void)sched_yield();
+    }
 }

@@ -60,6 +60,13 @@ int gpu_check(const void *from, size_t length, uint64_t seed);
  *  run. */
 void gpu_run(int is_hip, const char *lane, gpu_body_t body);
 
+/** Have a stand-in hold what takes long on a GPU (STANDIN_HOLD_*); 0: nothing
+ *  more. A GPU does as it likes. */
+void gpu_hold(const gpu_t *gpu, unsigned what);
+
+/** Until it holds one more than it has held before. */
+void gpu_until_held(const gpu_t *gpu, unsigned long before);
+
 /** Such a case of each runtime. */
 #define GPU_CASES(_name, _lane, _body) \
     ST_CASE_CALL(_name##_hip, gpu_run(1, _lane, _body)) \

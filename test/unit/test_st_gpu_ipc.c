@@ -43,7 +43,8 @@ typedef enum {
     MODE_DIES, /* ... which is killed when it has matched */
     MODE_STUCK,/* ... or while a copy of the first one takes long */
     MODE_GONE, /* ... and frees its memory before that is opened */
-    MODE_LIES  /* ... and says that its buffer is elsewhere */
+    MODE_LIES, /* ... and says that its buffer is elsewhere */
+    MODE_REFUSED /* ... and the pair cannot be of tier K, which is asked for */
 } task_mode_t;
 
 /** What the processes of a case are told. */
@@ -54,6 +55,7 @@ typedef struct {
     int places[2];   /* of the first side's buffer, and the second's */
     int is_send;     /* the first side sends */
     int is_staged;
+    int is_kernel;   /* on tier K; else threads have copies made */
     int second_has;  /* devices that the second process has; 0: the same */
     unsigned length;
 } task_t;
@@ -61,33 +63,14 @@ typedef struct {
 static task_t task;
 static gpu_t gpu; /* its runtime alone */
 
-static standin_counts_t counts(void)
-{
-    return rt_counts(gpu.rt);
-}
-
 /* How often this process has opened memory of the other one, once a thread of
  * the library has */
 static void check_opens(unsigned count)
 {
-    while (!gpu.is_real && (counts().opens < count)) {
+    while (!gpu.is_real && (rt_counts(gpu.rt).opens < count)) {
         (void)sched_yield();
     }
-    CU_ASSERT(gpu.is_real || (counts().opens == count));
-}
-
-static void hold(unsigned what)
-{
-    if (!gpu.is_real) {
-        gpu.rt->control.standin_hold(what);
-    }
-}
-
-static void until_held(unsigned long before)
-{
-    while (!gpu.is_real && (counts().held == before)) {
-        (void)sched_yield();
-    }
+    CU_ASSERT(gpu.is_real || (rt_counts(gpu.rt).opens == count));
 }
 
 /* A message is staged where the buffer is in a device, unless the pair is moved
@@ -104,10 +87,24 @@ static ucp_st_op_h make_op(st_side_t *side, gpu_place_t *place, int is_send)
 
 static void check_op(ucp_st_op_h op)
 {
-    CU_ASSERT_EQUAL(!strcmp(op->lane->op.protocol(op), "device"),
-                    !task.is_staged);
+    CU_ASSERT_EQUAL(!strcmp(op->lane->op.protocol(op), task.is_kernel ?
+                            "kernel" : "device"), !task.is_staged);
     CU_ASSERT_EQUAL(op->stage != NULL,
                     task.is_staged && ucp_st_stage_is_device(&op->memory));
+}
+
+/* By kernels each start is a launch, and no thread moves anything but where a
+ * stream of the host has started */
+static void check_kernels(st_side_t *side, unsigned uses)
+{
+    int is_device        = (getenv("ST_TEST_STREAM") != NULL);
+    ucp_st_stats_t stats = st_stats(side);
+
+    if (task.is_kernel) {
+        CU_ASSERT(stats.launches >= (is_device ? uses : 0));
+                CU_ASSERT_EQUAL(stats.proxied, is_device ? 0 : uses);
+        CU_ASSERT_EQUAL(stats.copies, 0);
+    }
 }
 
 /* While a copy takes long the worker, and what else is done with it, goes on:
@@ -129,19 +126,19 @@ static void check_goes_on(st_side_t *side)
  * that the worker goes on */
 static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
 {
-    unsigned long held = counts().held;
+    unsigned long held = rt_counts(gpu.rt).held;
     int is_held        = (task.mode == MODE_HELD);
     int i;
 
-    hold(is_held ? STANDIN_HOLD_COPY : 0);
+    gpu_hold(&gpu, is_held ? STANDIN_HOLD_COPY : 0);
     for (i = 0; i < 2; ++i) {
         st_use(&pair->side[i], ops[i]);
     }
     if (is_held) {
-        until_held(held);
+        gpu_until_held(&gpu, held);
         check_goes_on(&pair->side[0]);
         check_goes_on(&pair->side[1]);
-        hold(0);
+        gpu_hold(&gpu, 0);
     }
     st_pair_sync(pair);
 }
@@ -188,6 +185,7 @@ static void run_near(void)
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(st_stats(&pair.side[i]).staged,
                         num_staged(task.places[i], 1));
+        check_kernels(&pair.side[i], USES);
     }
     check_opens(0);
     near_end(&pair, places, ops);
@@ -216,7 +214,7 @@ static int is_copying(ucp_st_op_h op)
  * told behind its own copy, as it may reuse what both have then */
 static void run_fails(void)
 {
-    unsigned long held = counts().held;
+    unsigned long held = rt_counts(gpu.rt).held;
     st_pair_t pair;
     gpu_place_t places[2];
     ucp_st_op_h ops[2];
@@ -224,11 +222,11 @@ static void run_fails(void)
     double start;
 
     near_init(&pair, places, ops);
-    hold(STANDIN_HOLD_COPY);
+    gpu_hold(&gpu, STANDIN_HOLD_COPY);
     for (i = 0; i < 2; ++i) {
         st_use(&pair.side[i], ops[i]);
     }
-    until_held(held);
+    gpu_until_held(&gpu, held);
     while (!is_copying(ops[0])) {
         (void)sched_yield();
     }
@@ -246,7 +244,7 @@ static void run_fails(void)
         CU_ASSERT_EQUAL(ucp_st_op_free(ops[0]), UCS_ERR_BUSY);
         CU_ASSERT_EQUAL(op_status(ops[1]), UCS_OK);
     }
-    hold(0);
+    gpu_hold(&gpu, 0);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[0].queue, NULL),
                     UCS_ERR_IO_ERROR);
     while (op_status(ops[1]) == UCS_OK) {
@@ -280,15 +278,17 @@ static void life_init(life_t *life)
                                              &life->side.peer), UCS_OK);
 }
 
-/* This side opens the other one's memory: it is in a device that this process
- * has, and which its own one reaches */
+/* How often this side opens the other one's memory: it is in a device that this
+ * process has, and which its own one reaches. By kernels a send's side opens
+ * the receive's cell, too. */
 static int opens(const life_t *life)
 {
     int other = task.places[!task.is_second];
 
-    return !task.is_staged && (other >= 0) &&
-           (!task.is_second || (task.second_has == 0) ||
-            (other < task.second_has));
+    return (!task.is_staged && (other >= 0) &&
+            (!task.is_second || (task.second_has == 0) ||
+             (other < task.second_has))) ?
+           1 + (task.is_kernel && life->is_send) : 0;
 }
 
 /* Until both sides have given up the operations, which needs calls of both */
@@ -307,14 +307,14 @@ static void await_closed(life_t *life)
     await_freed(life);
     do {
         (void)sched_yield();
-        all = counts();
+        all = rt_counts(gpu.rt);
     } while (all.closes != all.opens);
 }
 
 /* At the exit, behind the library's handler: no thread is about to close */
 static void check_closed(void)
 {
-    standin_counts_t all = counts();
+    standin_counts_t all = rt_counts(gpu.rt);
 
     if (all.closes != all.opens) {
         fprintf(stderr, "%lu of %lu handles are open at the exit\n",
@@ -335,34 +335,63 @@ static void check_copies(life_t *life, ucp_st_op_h ops[2])
     st_free(ops[0]);
     st_free(ops[1]);
     await_freed(life);
-    closes = counts().closes;
+    closes = rt_counts(gpu.rt).closes;
     CU_ASSERT_EQUAL(ucs_gstream_memory_copy(copy, life->place.buffer,
                                             sizeof(copy)), UCS_OK);
-    CU_ASSERT((counts().closes == closes) ||
+    CU_ASSERT((rt_counts(gpu.rt).closes == closes) ||
               (getenv("ST_TEST_STREAM") == NULL));
     st_let_go(&gate);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(life->side.stream), UCS_OK);
+}
+
+static ucs_status_t await_match(life_t *life, ucp_st_op_h op)
+{
+    ucs_status_t status;
+
+    while ((status = ucp_st_match_test(op)) == UCS_INPROGRESS) {
+        (void)ucp_st_worker_progress(life->side.worker);
+    }
+    return status;
+}
+
+/* By kernels a match is complete when all is open: a start is refused before */
+static void match_held(life_t *life, const ucp_st_op_h *ops,
+                       unsigned long before)
+{
+    CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_OK);
+    while (((rt_counts(gpu.rt).held == before) && opens(life)) ||
+           (ops[0]->state != UCP_ST_OP_MATCHED)) {
+        (void)ucp_st_worker_progress(life->side.worker);
+    }
+    if (task.is_kernel) {
+        CU_ASSERT(ucp_st_match_test(ops[0]) == UCS_INPROGRESS);
+        CU_ASSERT(ucp_st_enqueue_start(life->side.queue, ops[0]) ==
+                  UCS_ERR_NOT_CONNECTED);
+    }
 }
 
 /* Memory is given back between operations, and what comes next is likely to
  * have the same address */
 static void run_round(life_t *life, unsigned round)
 {
-    standin_counts_t before = counts();
+    standin_counts_t before = rt_counts(gpu.rt);
     ucp_st_op_h ops[2];
     uint64_t k;
 
     gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
     ops[0] = make_op(&life->side, &life->place, life->is_send);
     ops[1] = make_op(&life->side, &life->place, life->is_send);
-    hold(STANDIN_HOLD_OPEN); /* which may take long */
-    CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, NULL), UCS_OK);
-    check_op(ops[0]);
-    if (opens(life)) {
-        until_held(before.held);
+    gpu_hold(&gpu, STANDIN_HOLD_OPEN); /* which may take long */
+    if (gpu.is_real) {
+        CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, NULL), UCS_OK);
+    } else {
+        match_held(life, ops, before.held);
     }
+    check_op(ops[0]);
     check_goes_on(&life->side);
-    hold(0);
+    gpu_hold(&gpu, 0);
+    CU_ASSERT_EQUAL(await_match(life, ops[0]), UCS_OK);
+    CU_ASSERT_EQUAL(await_match(life, ops[1]), UCS_OK);
     for (k = 0; k < USES; ++k) {
         if (life->is_send) {
             gpu_fill(life->place.buffer, task.length, (round * USES) + k);
@@ -395,18 +424,24 @@ static void run_far(life_t *life)
     CU_ASSERT_EQUAL(st_stats(&life->side).staged,
                     num_staged(life->where, 2 * ROUNDS));
     check_opens(ROUNDS * opens(life));
+    check_kernels(&life->side, ROUNDS * USES);
     st_side_cleanup(&life->side);
 }
 
 /* An operation that is matched, on a buffer that is got for it */
+static ucp_st_op_h life_make(life_t *life)
+{
+    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
+    return make_op(&life->side, &life->place, life->is_send);
+}
+
 static ucp_st_op_h life_match(life_t *life)
 {
-    ucp_st_op_h op;
+    ucp_st_op_h op = life_make(life);
 
-    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
-    op = make_op(&life->side, &life->place, life->is_send);
     CU_ASSERT_EQUAL(ucp_st_match(op), UCS_OK);
     check_op(op);
+    CU_ASSERT_EQUAL(await_match(life, op), UCS_OK);
     return op;
 }
 
@@ -425,7 +460,7 @@ static void run_dies(life_t *life)
     ucs_status_t status;
     ucp_st_op_h op = life_match(life);
 
-    check_opens(1);
+    check_opens(opens(life));
     life_meet_last(life);
     st_far_kill(&life->far);
     st_use(&life->side, op);
@@ -442,24 +477,24 @@ static void run_dies(life_t *life)
  * operation stays until the copy is over. */
 static void run_stuck(life_t *life)
 {
-    unsigned long held = counts().held;
+    unsigned long held = rt_counts(gpu.rt).held;
     ucs_status_t status;
     ucp_st_op_h op = life_match(life);
 
     if (!task.is_second) {
         check_opens(opens(life));
-        hold(STANDIN_HOLD_COPY);
+        gpu_hold(&gpu, STANDIN_HOLD_COPY);
     }
     st_use(&life->side, op);
     life_meet_last(life);
-    until_held(held);
+    gpu_until_held(&gpu, held);
     check_goes_on(&life->side);
     st_far_kill(&life->far);
     status = ucp_st_queue_wait(life->side.queue, NULL);
     CU_ASSERT_TRUE(st_far_is_death(status));
     CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_ERR_BUSY);
-    CU_ASSERT_EQUAL(counts().closes, 0);
-    hold(0);
+    CU_ASSERT_EQUAL(rt_counts(gpu.rt).closes, 0);
+    gpu_hold(&gpu, 0);
     do {
         (void)ucp_st_worker_progress(life->side.worker);
         status = ucp_st_op_free(op);
@@ -473,11 +508,9 @@ static void run_stuck(life_t *life)
 /* Memory is gone before it is opened, or is said to be elsewhere */
 static void run_gone(life_t *life)
 {
-    int has_lied = (task.mode == MODE_LIES);
-    ucp_st_op_h op;
+    int has_lied   = (task.mode == MODE_LIES);
+    ucp_st_op_h op = life_make(life);
 
-    gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
-    op = make_op(&life->side, &life->place, life->is_send);
     op->ipc_key->offset += (uint64_t)(has_lied && task.is_second) << 40;
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
     if (task.is_second && !has_lied) {
@@ -492,7 +525,8 @@ static void run_gone(life_t *life)
     } while (op_status(op) == UCS_OK);
     CU_ASSERT_EQUAL(op_status(op), has_lied ? UCS_ERR_INVALID_PARAM :
                                               UCS_ERR_IO_ERROR);
-    check_opens(task.is_second || has_lied);
+    check_opens((task.is_second || has_lied) +
+                (task.is_kernel && life->is_send));
     st_free(op);
     await_closed(life);
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
@@ -502,25 +536,40 @@ static void run_gone(life_t *life)
     }
 }
 
-static void task_write(char *text, size_t size)
+static void run_refused(life_t *life)
 {
-    snprintf(text, size, "%d %d %d %d %d %d %d %d %u", task.is_second,
-             task.mode, task.is_hip, task.places[0], task.places[1],
-             task.is_send, task.is_staged, task.second_has, task.length);
+    ucp_st_op_h op = life_make(life);
+
+    CU_ASSERT_EQUAL(ucp_st_match(op), UCS_ERR_UNSUPPORTED);
+    st_free(op);
+    await_freed(life);
+    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
+    st_side_cleanup(&life->side);
+    gpu_place_put(&gpu, &life->place);
+}
+
+static void task_start(st_far_t *far)
+{
+    char text[128];
+
+    snprintf(text, sizeof(text), "%d %d %d %d %d %d %d %d %d %u",
+             task.is_second, task.mode, task.is_hip, task.places[0],
+             task.places[1], task.is_send, task.is_staged, task.is_kernel,
+             task.second_has, task.length);
+    st_far_start(far, text);
 }
 
 static void second_start(st_far_t *far)
 {
     char *before = NULL;
-    char text[128], devices[16];
+    char devices[16];
 
     task.is_second = 1;
-    task_write(text, sizeof(text));
     if (task.second_has > 0) {
         snprintf(devices, sizeof(devices), "%d", task.second_has);
         before = st_env_set("STANDIN_DEVICES", devices);
     }
-    st_far_start(far, text);
+    task_start(far);
     if (task.second_has > 0) {
         st_env_restore("STANDIN_DEVICES", before);
     }
@@ -531,26 +580,28 @@ static void second_start(st_far_t *far)
 static void run_process(void)
 {
     static void (*const runs[])(life_t *life) = {
-        [MODE_FAR]   = run_far,
-        [MODE_DIES]  = run_dies,
-        [MODE_STUCK] = run_stuck,
-        [MODE_GONE]  = run_gone,
-        [MODE_LIES]  = run_gone
+        [MODE_FAR]     = run_far,
+        [MODE_DIES]    = run_dies,
+        [MODE_STUCK]   = run_stuck,
+        [MODE_GONE]    = run_gone,
+        [MODE_LIES]    = run_gone,
+        [MODE_REFUSED] = run_refused
     };
     life_t life = {.where = 0};
 
     CU_ASSERT_EQUAL_FATAL(
-            sscanf(st_far_task(&life.far), "%d %d %d %d %d %d %d %d %u",
+            sscanf(st_far_task(&life.far), "%d %d %d %d %d %d %d %d %d %u",
                    &task.is_second, &task.mode, &task.is_hip, &task.places[0],
                    &task.places[1], &task.is_send, &task.is_staged,
-                   &task.second_has, &task.length), 9);
+                   &task.is_kernel, &task.second_has, &task.length), 10);
     if (!task.is_second && (task.mode >= MODE_FAR)) {
         second_start(&life.far);
     }
     gpu.is_hip = task.is_hip;
     gpu_load(&gpu);
     (void)atexit(check_closed);
-    gpu_set_device(&gpu, 0);
+    /* A kernel needs a stream of its buffer's device */
+    gpu_set_device(&gpu, task.is_kernel && (task.places[task.is_second] > 0));
     if (task.mode < MODE_FAR) {
         (task.mode == MODE_FAILS ? run_fails : run_near)();
         return;
@@ -568,10 +619,10 @@ static void run_case(task_t to_do, const char *stream)
     const char *const settings[][2] = {
         {"ST_TEST_STREAM", stream}, {"ST_LANE", "direct"},
         {"UCX_ST_LANES", "direct"}, {"UCX_MM_ERROR_HANDLING", "y"},
-        {"UCX_TLS", "posix,self"}
+        {"UCX_TLS", "posix,self"},
+        {"UCX_ST_DIRECT_GPU_TIER", to_do.is_kernel ? "kernel" : "service"}
     };
     char *before[ST_CUNIT_COUNT(settings)];
-    char text[128];
     st_far_t far;
     unsigned i;
 
@@ -580,8 +631,7 @@ static void run_case(task_t to_do, const char *stream)
     }
     task        = to_do;
     task.length = (to_do.length > 0) ? to_do.length : LENGTH;
-    task_write(text, sizeof(text));
-    st_far_start(&far, text);
+    task_start(&far);
     st_far_end(&far);
     close(far.fd);
     for (i = 0; i < ST_CUNIT_COUNT(settings); ++i) {
@@ -653,6 +703,11 @@ CASE(far_short, .mode = MODE_FAR, .places = {0, 0}, .length = SHORT,
 CASE(far_host, .mode = MODE_FAR, .places = {0, GPU_HOST})
 CASE(far_shared, .mode = MODE_FAR, .places = {0, GPU_SHARED})
 
+/* On tier K: one kernel a start, whose blocks may have to run one by one */
+CASE(near_kernel, .mode = MODE_NEAR, .is_kernel = 1)
+CASE(far_kernel, .mode = MODE_FAR, .is_kernel = 1)
+CASE(far_kernel_short, .mode = MODE_FAR, .length = SHORT, .is_kernel = 1)
+
 /* The second process does not have the device of the first one's buffer */
 CASE(far_unseen, .mode = MODE_FAR, .places = {1, 0}, .second_has = 1)
 
@@ -674,6 +729,17 @@ CASE_SET(no_peers_near, "STANDIN_PEER", "0", .mode = MODE_NEAR,
 CASE_SET(no_peers, "STANDIN_PEER", "0", .mode = MODE_FAR, .places = {0, 1},
          .is_staged = 1)
 CASE_SET(no_peers_same, "STANDIN_PEER", "0", .mode = MODE_FAR)
+
+/* Two devices of two processes, if their atomics are whole; no memory of the
+ * host, and nothing without kernels */
+CASE(far_peers_kernel, .mode = MODE_FAR, .places = {0, 1}, .is_kernel = 1)
+CASE_SET(no_atomics, "STANDIN_ATOMICS", "0", .mode = MODE_REFUSED,
+         .places = {0, 1}, .is_kernel = 1)
+CASE(no_host, .mode = MODE_REFUSED, .places = {0, GPU_HOST}, .is_kernel = 1)
+CASE_SET(no_modules, "STANDIN_MODULES", "0", .mode = MODE_REFUSED,
+         .is_kernel = 1)
+CASE_SET(far_kernel_1_block, "STANDIN_SMS", "1", .mode = MODE_FAR,
+         .is_kernel = 1)
 
 /* The flag that opens memory has another number from HIP 6 on */
 CASE_SET(hip_6, "STANDIN_VERSION", "60443484", .mode = MODE_FAR)
@@ -704,26 +770,31 @@ static void run_on_host(task_t to_do)
     run_case(to_do, NULL);
 }
 
-ST_CASE_CALL(on_host, run_on_host((task_t){.mode = MODE_FAR, .places = {0, 0}}))
-ST_CASE_CALL(on_host_near, run_on_host((task_t){.mode = MODE_NEAR,
-                                                .places = {0, GPU_HOST}}))
+
+#define CASE_ON_HOST(_name, ...) \
+    ST_CASE_CALL(_name, run_on_host((task_t){__VA_ARGS__}))
+CASE_ON_HOST(on_host, .mode = MODE_FAR)
+CASE_ON_HOST(on_host_near, .mode = MODE_NEAR, .places = {0, GPU_HOST})
+CASE_ON_HOST(on_host_kernel, .mode = MODE_FAR, .is_kernel = 1)
+CASE_ON_HOST(on_host_kernel_near, .mode = MODE_NEAR, .is_kernel = 1)
 
 /* ... while the runtime takes long: of memory that it knows, or not */
 CASE(held, .mode = MODE_HELD, .places = {0, 0})
 CASE(held_host, .mode = MODE_HELD, .places = {0, GPU_HOST})
-ST_CASE_CALL(on_host_held, run_on_host((task_t){.mode = MODE_HELD,
-                                                .places = {0, 0}}))
+CASE_ON_HOST(on_host_held, .mode = MODE_HELD)
 
 CASE(fails, .mode = MODE_FAILS, .places = {0, 0})
 
 CASE(stuck, .mode = MODE_STUCK, .places = {1, 0}, .second_has = 1)
 CASE(stuck_host, .mode = MODE_STUCK, .places = {GPU_HOST, 0})
-ST_CASE_CALL(on_host_stuck, run_on_host((task_t){.mode = MODE_STUCK,
-                                                 .places = {1, 0},
-                                                 .second_has = 1}))
+CASE_ON_HOST(on_host_stuck, .mode = MODE_STUCK, .places = {1, 0},
+             .second_has = 1)
 
 CASE(dies, .mode = MODE_DIES, .places = {0, 0})
 CASE(gone, .mode = MODE_GONE, .places = {0, 0})
+CASE(dies_kernel, .mode = MODE_DIES, .is_kernel = 1)
+CASE(gone_kernel, .mode = MODE_GONE, .is_kernel = 1)
+CASE(lies_kernel, .mode = MODE_LIES, .is_kernel = 1)
 CASE(lies, .mode = MODE_LIES, .places = {0, 0})
 
 ST_FAR_SUITE("st_gpu_ipc", run_process)
