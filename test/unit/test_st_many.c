@@ -129,7 +129,7 @@ static void side_cleanup(side_t *side)
 
     ST_OK(side->me, ucp_st_exchange_free(side->exchange));
     for (i = 0; i < JOINED; ++i) {
-        free(side->joined[i].buffer);
+        st_place_put(&side->joined[i].place);
     }
     for (i = 0; i < 2; ++i) {
         st_msg_free(&side->alone[i]);

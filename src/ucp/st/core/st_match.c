@@ -496,7 +496,7 @@ static ucs_status_t ucp_st_match_status(const ucp_st_op_t *op)
 {
     switch (op->state) {
     case UCP_ST_OP_MATCHED:
-        return op->is_opening ? UCS_INPROGRESS : UCS_OK;
+        return ucp_st_op_is_matching(op) ? UCS_INPROGRESS : UCS_OK;
     case UCP_ST_OP_MATCHING:
         return UCS_INPROGRESS;
     case UCP_ST_OP_INIT:

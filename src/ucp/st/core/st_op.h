@@ -233,6 +233,13 @@ ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op);
 /** Free one for which that was good; it may be gone then. The lock is held. */
 void ucp_st_op_free_end(ucp_st_op_t *op);
 
+/** Non-zero while the user's match goes on. */
+static inline int ucp_st_op_is_matching(const ucp_st_op_t *op)
+{
+    return (op->state == UCP_ST_OP_MATCHING) ||
+           ((op->state == UCP_ST_OP_MATCHED) && op->is_opening);
+}
+
 /** Non-zero for a peer that can be sent to. */
 static inline int ucp_st_peer_is_real(ucp_st_peer_h peer)
 {

@@ -380,7 +380,7 @@ static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
     if (op->state == UCP_ST_OP_FAILED) {
         return op->status;
     }
-    if ((op->state != UCP_ST_OP_MATCHED) || op->is_opening) {
+    if ((op->state != UCP_ST_OP_MATCHED) || ucp_st_op_is_matching(op)) {
         ucp_st_refuse(queue, "start of operation %p, which is not matched", op);
         return UCS_ERR_NOT_CONNECTED;
     }

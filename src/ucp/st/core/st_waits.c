@@ -238,7 +238,7 @@ static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op,
     if (!ucp_st_peer_is_real(op->peer)) {
         return UCP_ST_WAITS_NOT;
     }
-    if (op->state == UCP_ST_OP_MATCHING) {
+    if (ucp_st_op_is_matching(op)) {
         return UCP_ST_WAITS_MATCHING;
     }
     if ((op->state != UCP_ST_OP_MATCHED) || (op->lane == NULL) ||

@@ -365,7 +365,7 @@ static void ucp_st_ctrl_ask_ops(ucp_st_worker_h worker)
 
     ucs_list_for_each(op, &worker->ops, list) {
         if (ucp_st_peer_is_real(op->peer) &&
-            ((op->state == UCP_ST_OP_MATCHING) ||
+            (ucp_st_op_is_matching(op) ||
              (op->started > ucp_st_op_uses_ended(op)))) {
             ucp_st_ctrl_ask(op->peer);
         }

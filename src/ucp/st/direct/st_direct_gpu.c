@@ -255,8 +255,9 @@ static ucs_status_t ucp_st_direct_gpu_why_closed(const ucp_st_op_t *op,
         return UCS_ERR_CONNECTION_RESET;
     }
     ucs_error("operation %p: process %u's buffer in a device is not reached; "
-              "with UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' stages such "
-              "buffers", op, op->peer->process.pid);
+              "with UCX_ST_DIRECT_GPU_TIER=service and "
+              "UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' stages such buffers", op,
+              op->peer->process.pid);
     return status;
 }
 
@@ -269,6 +270,11 @@ int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
     void *start;
 
     ucs_list_for_each_safe(direct, tmp, opening, opening) {
+        if (direct->halted && (direct->proto == UCP_ST_DIRECT_PAIRED)) {
+            direct->is_opening = 0;
+            ucs_list_del(&direct->opening);
+            continue;
+        }
         status = ucs_gstream_ipc_look(direct->other_ipc, &start, &length);
         if (status == UCS_INPROGRESS) {
             continue;

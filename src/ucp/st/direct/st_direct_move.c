@@ -597,6 +597,7 @@ void ucp_st_direct_halt(ucp_st_direct_op_t *direct)
         ucp_st_direct_claim_poison(direct);
     } else if ((direct->proto == UCP_ST_DIRECT_PAIRED) && !direct->halted) {
         ucp_st_direct_pair_halt(direct);
+        direct->op->is_opening = 0; /* there is nothing to open it for */
     }
     /* The last use that the peer took part in may be complete without this
      * side's having looked */

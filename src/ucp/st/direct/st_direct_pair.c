@@ -307,7 +307,7 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
 {
     const ucp_st_op_t *op = direct->op;
 
-    if (direct->is_threaded ||
+    if (direct->is_threaded || (direct->other_buffer == NULL) ||
         !ucs_gstream_pair_serves(queue->stream, op->memory.type,
                                  op->memory.device)) {
         direct->is_threaded = 1;
