@@ -73,7 +73,8 @@ enum {
     GSTREAM_CUDA_COPY,
     GSTREAM_CUDA_COPY2D,
     GSTREAM_CUDA_LAUNCH,
-    GSTREAM_CUDA_RESULT_NAME
+    GSTREAM_CUDA_RESULT_NAME,
+    GSTREAM_CUDA_ALLOCATE
 };
 
 typedef int (*gstream_cuda_context_func_t)(void *stream, void **context_p);
@@ -89,6 +90,8 @@ typedef int (*gstream_cuda_copy2d_func_t)(const gstream_cuda_copy2d_t *copy,
                                           void *stream);
 typedef int (*gstream_cuda_launch_func_t)(void *stream, void (*func)(void*),
                                           void *arg);
+typedef int (*gstream_cuda_allocate_func_t)(uint64_t *address_p,
+                                            size_t length);
 typedef int (*gstream_cuda_name_func_t)(int result, const char **name_p);
 
 #define GSTREAM_CUDA_CALL(_gpu, _type, _index) \
@@ -130,6 +133,13 @@ static void gstream_cuda_leave(const gstream_gpu_t *gpu,
         (void)GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
                                 GSTREAM_CUDA_POP)(&context);
     }
+}
+
+static int gstream_cuda_allocate(const gstream_gpu_t *gpu, uint64_t *address_p,
+                                 size_t length)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_allocate_func_t,
+                             GSTREAM_CUDA_ALLOCATE)(address_p, length);
 }
 
 /* The driver looks into what a handle points to: it must be memory */
@@ -379,7 +389,6 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
     GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
-    GSTREAM_CUDA_NAME_OR_NULL(allocate, "cuMemAlloc_v2"),
     GSTREAM_CUDA_NAME(load_module, "cuModuleLoadData"),
     GSTREAM_CUDA_NAME(get_function, "cuModuleGetFunction"),
     GSTREAM_CUDA_NAME(launch_kernel, "cuLaunchKernel"),
@@ -405,7 +414,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY2D], "cuMemcpy2DAsync_v2"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_LAUNCH], "cuLaunchHostFunc"),
-    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName")
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_ALLOCATE], "cuMemAlloc_v2")
 };
 
 static const char *const gstream_cuda_libraries[] = {
@@ -424,6 +434,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,
     .load           = gstream_cuda_load,
+    .allocate       = gstream_cuda_allocate,
     .is_stream      = gstream_cuda_is_stream,
     .flag           = gstream_cuda_flag,
     .is_device_type = gstream_cuda_is_device_type,

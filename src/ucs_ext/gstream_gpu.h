@@ -135,7 +135,6 @@ typedef struct gstream_gpu_calls {
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
-    int (*allocate)(uint64_t *address_p, size_t length); /* Or NULL */
     int (*load_module)(void **module_p, const void *image);
     int (*get_function)(void **function_p, void *module, const char *name);
     int (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y,
@@ -146,7 +145,7 @@ typedef struct gstream_gpu_calls {
     int (*clear)(void); /* The same, and forgets it; with `last` */
     gstream_gpu_ipc_calls_t ipc; /* One without a remark NULL: there is none
                                     of it */
-    void *special[11]; /**< Functions that only this runtime's file calls */
+    void *special[12]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 
 
@@ -206,6 +205,11 @@ typedef struct gstream_gpu_ops {
      *  the runtime; may fill in why it failed. */
     int (*load)(const gstream_gpu_t *gpu, void **module_p,
                 char reason[UCS_GSTREAM_TEXT_MAX]);
+
+    /** Allocate memory of the caller's current place, of which atomics of other
+     *  devices are whole. A result of the runtime. */
+    int (*allocate)(const gstream_gpu_t *gpu, uint64_t *address_p,
+                    size_t length);
 
     /** Whether a handle can be a stream of the runtime; any value. */
     int (*is_stream)(const gstream_gpu_t *gpu, void *handle);

@@ -178,9 +178,13 @@ static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
     if (status != UCS_OK) {
         return status;
     }
+    /* Registers it: else a cell could not be cleared without waiting */
+    if (ucs_gstream_copy_is_pageable(gpu->type, zeros)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
     result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->calls.allocate(address_p, GSTREAM_AREA_SIZE);
+        result = gpu->ops->allocate(gpu, address_p, GSTREAM_AREA_SIZE);
         gstream_gpu_end(gpu, &last);
     }
     status = gstream_gpu_status(gpu, result, "memory for pairs of streams");
@@ -227,7 +231,7 @@ ucs_status_t ucs_gstream_pair_prepare(ucs_gstream_type_t type, int device)
     gstream_copy_stream_t *stream;
     int has_cells;
 
-    if ((gpu == NULL) || (gpu->calls.allocate == NULL) ||
+    if ((gpu == NULL) ||
         (gstream_copy_get(gpu, device, &stream) != UCS_OK) ||
         (gstream_gpu_set_home(type, &stream->place) != UCS_OK) ||
         (gstream_kernels_get(gpu, &stream->place) == NULL)) {
@@ -428,4 +432,28 @@ ucs_status_t ucs_gstream_pair_start(ucs_gstream_type_t type, int device,
         gstream_gpu_end(gpu, &last);
     }
     return gstream_gpu_status(gpu, result, "start of a pair of streams");
+}
+
+ucs_status_t ucs_gstream_pair_look(ucs_gstream_type_t type, int device)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+    gstream_copy_stream_t *stream;
+    gstream_gpu_place_t last;
+    int result;
+
+    if ((gpu == NULL) || (gstream_copy_get(gpu, device, &stream) != UCS_OK)) {
+        return UCS_ERR_IO_ERROR;
+    }
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.query(stream->native);
+        gstream_gpu_end(gpu, &last);
+    }
+    if (!gstream_gpu_is_ok(gpu, result) &&
+        ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result))) {
+        return UCS_INPROGRESS;
+    }
+    return (gstream_gpu_status(gpu, result, "the stream of pairs") == UCS_OK) ?
+                   UCS_OK :
+                   UCS_ERR_IO_ERROR;
 }

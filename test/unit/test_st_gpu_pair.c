@@ -8,6 +8,7 @@
 #include "st_cunit.h"
 #include "st_gpu.h"
 #include "st_pair.h"
+#include "../integration/st_any.h"
 
 #include "core/st_op.h"
 #include "direct/st_direct.h"
@@ -161,6 +162,7 @@ GPU_CASES(many, "direct", run_many)
  * side alone has started */
 static void run_again(gpu_t *gpu)
 {
+    unsigned long pageable = 0;
     pairs_t pairs;
     unsigned i;
 
@@ -169,11 +171,14 @@ static void run_again(gpu_t *gpu)
         pairs_match(&pairs, 1);
         if ((i % 100) == 0) {
             use_many(&pairs, i, 1);
+            pageable = rt_counts(gpu->rt).pageable;
         }
         pairs_free(&pairs);
         if ((i % 50) == 0) {
             st_drain(&gpu->pair);
         }
+        /* What clears cells waits for no stream */
+        CU_ASSERT_EQUAL(rt_counts(gpu->rt).pageable, pageable);
     }
     pairs_cleanup(&pairs);
 }
@@ -253,17 +258,19 @@ static void run_fails(gpu_t *gpu, int who)
     pairs_t pairs;
     ucp_st_op_h op;
 
-    pairs_init(&pairs, gpu, 2);
+    pairs_init(&pairs, gpu, 1);
     start_all(&pairs, ST_A);
     op = pairs.ops[who][0];
     ucp_st_worker_lock(op->worker);
     ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
     ucp_st_worker_unlock(op->worker);
     CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(gpu->side[ST_A].queue, NULL), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_start(gpu->side[ST_B].queue,
-                                         pairs.ops[ST_B][0]),
-                    (who == ST_B) ? UCS_ERR_IO_ERROR :
-                                    pairs.ops[ST_B][0]->status);
+    op = pairs.ops[ST_B][0];
+    while ((op->state != UCP_ST_OP_FAILED) && (op->max_uses > 0)) {
+        (void)ucp_st_worker_progress(op->worker); /* until it is told */
+    }
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(gpu->side[ST_B].queue, op),
+                    UCS_ERR_IO_ERROR);
     pairs_free(&pairs);
     st_drain(&gpu->pair);
     gpu_place_put(gpu, &pairs.places[ST_A]);
@@ -284,5 +291,39 @@ static void run_other_fails(gpu_t *gpu)
 
 GPU_CASES(own_fails, "direct", run_own_fails)
 GPU_CASES(other_fails, "direct", run_other_fails)
+
+/* The device is lost behind a start that a thread has made: the stream of the
+ * host passes, and all can be freed. The last case of its runtime. */
+static void run_lost(gpu_t *gpu)
+{
+    char *stream = st_env_set("ST_TEST_STREAM", NULL);
+    pairs_t pairs;
+    st_side_t host;
+    int i;
+
+    st_more_init(&host, &gpu->side[ST_A]);
+    st_env_restore("ST_TEST_STREAM", stream);
+    if (gpu->is_real) {
+        st_more_cleanup(&host);
+        st_cunit_skip("no GPU can be lost at will");
+        return;
+    }
+    pairs_init(&pairs, gpu, 1);
+    st_use(&host, pairs.ops[ST_A][0]);
+    gpu->rt->control.standin_lose_device(0);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(host.queue, NULL), UCS_ERR_IO_ERROR);
+    pairs_free(&pairs);
+    st_more_cleanup(&host);
+    st_drain(&gpu->pair);
+    gpu_set_device(gpu, 1);
+    for (i = 0; i < 2; ++i) { /* the cleanup of all wants a device */
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(gpu->side[i].queue), UCS_OK);
+        CU_ASSERT_EQUAL(ucs_gstream_destroy(gpu->side[i].stream), UCS_OK);
+        CU_ASSERT_EQUAL(st_any_stream(&gpu->side[i].stream), UCS_OK);
+        gpu->side[i].queue = NULL;
+    }
+}
+
+GPU_CASES(lost, "direct", run_lost)
 
 ST_SUITE("st_gpu_pair")

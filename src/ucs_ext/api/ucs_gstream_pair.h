@@ -157,4 +157,18 @@ int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
 ucs_status_t ucs_gstream_pair_start(ucs_gstream_type_t type, int device,
                                     const ucs_gstream_pair_t *pair);
 
+
+/**
+ * Look after the stream that makes such starts.
+ *
+ * @param [in] type   The runtime.
+ * @param [in] device The number of the device.
+ *
+ * @return UCS_OK if it has nothing to do; UCS_INPROGRESS; UCS_ERR_IO_ERROR,
+ *         logged, if the device is lost: what was started never ends.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_look(ucs_gstream_type_t type, int device);
+
 #endif

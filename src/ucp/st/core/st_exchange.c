@@ -211,7 +211,16 @@ ucp_st_exchange_give(ucp_st_exchange_h exchange,
 
 ucs_status_t ucp_st_exchange_match(ucp_st_exchange_h exchange)
 {
-    return ucp_st_exchange_give(exchange, ucp_st_exchange_matchall);
+    unsigned idle = 0;
+    ucs_status_t status;
+
+    status = ucp_st_exchange_give(exchange, ucp_st_exchange_matchall);
+    /* Those that were given before may still be opening what they need */
+    while ((status == UCS_OK) &&
+           (ucp_st_exchange_match_test(exchange) == UCS_INPROGRESS)) {
+        ucp_st_worker_pause(&idle, ucp_st_ctrl_progress(exchange->worker));
+    }
+    return status;
 }
 
 ucs_status_t ucp_st_exchange_imatch(ucp_st_exchange_h exchange)

@@ -101,7 +101,8 @@ typedef struct ucp_st_lane_op_ops {
 
     /** The operation was paired: set the lane's entry of its `parts`, allocate
      *  what one use needs, and describe it to the peer in `blob`, of
-     *  UCP_ST_PROTO_MAX_BLOB bytes; `length_p` is set to the bytes written.
+     *  UCP_ST_PROTO_MAX_BLOB bytes, or what the lane has instead; `length_p` is
+     *  set to the bytes written.
      *  UCS_ERR_NO_RESOURCE if the lane has no room now. Nothing is held on
      *  error. */
     ucs_status_t (*offer)(ucp_st_op_t *op, void *blob, size_t *length_p);

@@ -298,6 +298,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     --op->worker->stats.freed;
     ucp_st_exchange_leave(op);
     free(op->trace);
+    ucs_gstream_cell_put(op->cell);
     free(op->ipc_key);
     free(op->name);
     free(op);
@@ -533,6 +534,7 @@ static ucs_status_t ucp_st_op_create(ucp_st_worker_h worker, ucp_st_dir_t dir,
 
 err_unlock:
     ucp_st_worker_unlock(worker);
+    ucs_gstream_cell_put(op->cell);
     free(op->ipc_key);
 err_free:
     free(op->name);

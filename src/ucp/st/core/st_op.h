@@ -23,6 +23,7 @@
 
 #include <ucs_gstream_ipc.h>
 #include <ucs_gstream_memory.h>
+#include <ucs_gstream_pair.h>
 
 #include <ucs/datastruct/list.h>
 
@@ -71,6 +72,8 @@ typedef struct ucp_st_op {
     ucs_gstream_memory_attr_t memory; /* that it lies in */
     ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
                                        NULL */
+    ucs_gstream_cell_h  cell;       /* of the buffer's device, for pairs of
+                                       streams, or NULL */
     ucs_gstream_rect_t  blocks;     /* of the buffer, how the stream copies them
                                        to or from `stage`; the height is that of
                                        a use; width 0: it has no blocks */

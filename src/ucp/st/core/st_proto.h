@@ -27,8 +27,10 @@
  *  address, as lane host needs it to connect. */
 #define UCP_ST_PROTO_SERVICE 255
 
-/** Longest description of an operation's half by one lane, bytes. */
-#define UCP_ST_PROTO_MAX_BLOB 352
+/** Longest description of an operation's half by one lane, bytes; by lane
+ *  direct. */
+#define UCP_ST_PROTO_MAX_BLOB   224
+#define UCP_ST_PROTO_MAX_DIRECT 352
 
 /** Where a process is. */
 typedef struct ucp_st_place {
@@ -130,8 +132,9 @@ typedef struct ucp_st_msg_op {
 
 /** Longest message. */
 #define UCP_ST_MSG_MAX \
-    (sizeof(ucp_st_msg_op_t) + UCP_ST_PROTO_MAX_LANES * \
-     (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB))
+    (sizeof(ucp_st_msg_op_t) + (UCP_ST_LANE_LAST - 1) * \
+     (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB) + \
+     (UCP_ST_PROTO_MAX_DIRECT - UCP_ST_PROTO_MAX_BLOB))
 
 /** A status that a peer has sent: UCS_OK or an error, whatever it is. */
 static inline ucs_status_t ucp_st_proto_status(int32_t status)

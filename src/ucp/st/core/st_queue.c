@@ -223,7 +223,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
         status = ucs_gstream_query(queue->stream);
     }
     if (status == UCS_ERR_IO_ERROR) {
-        queue->is_lost = 1;
+        __atomic_store_n(&queue->is_lost, 1, __ATOMIC_RELEASE);
         ucp_st_queue_fail_stream(queue, "");
         ucp_st_queue_end(queue);
     } else if ((status == UCS_OK) && queue->is_cut) {

@@ -92,7 +92,7 @@ static ucs_status_t ucp_st_direct_get_pair(ucp_st_direct_op_t *direct,
 }
 
 _Static_assert((sizeof(ucp_st_direct_blob_t) + sizeof(ucp_st_direct_gpu_t)) <=
-               UCP_ST_PROTO_MAX_BLOB, "an offer fits");
+               UCP_ST_PROTO_MAX_DIRECT, "an offer fits");
 
 /* Say what there is to say of devices, behind the rest: how many bytes. Without
  * memory it is nothing, and the pair is staged. */
@@ -505,7 +505,8 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
     ucp_st_direct_pair_release(direct, ucp_st_direct_is_alone(op) ||
-                               (direct->proto != UCP_ST_DIRECT_PAIRED));
+                               (direct->is_bound &&
+                                (direct->proto != UCP_ST_DIRECT_PAIRED)));
     if (direct->pair_size == 0) {
         /* the peer's */
     } else if (ucp_st_direct_is_alone(op)) {
@@ -537,6 +538,10 @@ static void ucp_st_direct_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
     ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
 
+    if ((direct != NULL) && (direct->proto == UCP_ST_DIRECT_PAIRED) &&
+        (op->queue == queue)) {
+        ucp_st_direct_pair_check_lost(direct);
+    }
     if ((direct != NULL) && (direct->stream == stream) &&
         (stream->refs == 1) && (stream->handle != NULL)) {
         ucp_st_direct_move_stream(direct,

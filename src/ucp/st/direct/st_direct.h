@@ -27,10 +27,11 @@
  * claimed and counted by threads of the host, which begin a copy and look for
  * its end later: none of them waits for it.
  *
- * Paired. Where both buffers are in one device that kernels of the library run
- * on: a start is a kernel, and the one that starts a use second copies
- * (ucs_gstream_pair.h, st_direct_pair.c). No thread has a part in it, but where
- * a stream that starts the use runs no such kernels.
+ * Paired. Where both buffers are in devices that kernels of the library run on,
+ * and that reach each other with whole atomics: a start is a kernel, and the
+ * one that starts a use second copies (ucs_gstream_pair.h, st_direct_pair.c).
+ * No thread has a part in it, but where a stream that starts the use runs no
+ * such kernels.
  *
  * Uses are moved by the start, where they go through slots and as far as it can
  * go at once; by any wait of the same stream; by a host call that asks; and by
@@ -164,14 +165,16 @@ typedef struct ucp_st_direct_op {
     ucs_list_link_t       opening;   /* ... there */
     uint8_t               is_device; /* a buffer is in a device; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
-    ucs_gstream_cell_h    cell;      /* paired: this side's; offered: may be
-                                        NULL; worker's lock, as the next one */
-    ucs_gstream_ipc_h     cell_ipc;  /* ... of the receive's cell, or NULL */
+    ucs_gstream_ipc_h     cell_ipc;  /* paired: of the receive's cell, or NULL;
+                                        worker's lock */
     uint64_t              cell_offset; /* ... there, bytes */
     ucs_gstream_pair_t    pairing;   /* what a start does; read-only from when
-                                        all is open */
-    uint8_t               is_threaded;/* threads start its uses; worker's lock
-                                        */
+                                        all is open, but for `use`, which is
+                                        that of the last stream's start */
+    uint8_t               is_threaded;/* threads start its uses; worker's lock,
+                                        as the next one */
+    uint8_t               is_lost;   /* the device of its stream is */
+    uint64_t              launched;  /* uses that threads have had started */
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
                                         their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
@@ -437,8 +440,12 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
 /** A thread starts a use of one that is_threaded. The stream's lock is held. */
 ucs_status_t ucp_st_direct_pair_start(ucp_st_direct_op_t *direct);
 
-/** The device is lost: what it has begun never ends. It is halted. */
-void ucp_st_direct_pair_lose(ucp_st_direct_op_t *direct);
+/** Of a halted pair: if the device is lost, what it has begun never ends. */
+void ucp_st_direct_pair_check_lost(ucp_st_direct_op_t *direct);
+
+/** Look after the stream that starts uses for threads: UCS_OK, or why it does
+ *  not go on. */
+ucs_status_t ucp_st_direct_pair_look(ucp_st_direct_op_t *direct);
 
 /** Starts of both sides have no effect any more. */
 void ucp_st_direct_pair_halt(ucp_st_direct_op_t *direct);

@@ -89,7 +89,8 @@ int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length)
 
     return (length > 0) &&
            ((length >= config->direct_map_min) ||
-            (config->direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE));
+            (ucp_st_stage_is_device(&op->memory) &&
+             (config->direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE)));
 }
 
 void ucp_st_direct_gpu_ask(ucp_st_op_t *op)

@@ -408,6 +408,7 @@ static unsigned ucp_st_direct_move_use(ucp_st_direct_op_t *direct,
                                        ucp_st_direct_moved_t *all)
 {
     unsigned moved = 0;
+    ucs_status_t status;
     unsigned copied;
 
     if (direct->proto == UCP_ST_DIRECT_SLOTS) {
@@ -415,6 +416,10 @@ static unsigned ucp_st_direct_move_use(ucp_st_direct_op_t *direct,
     }
     all->has_mapped = 1;
     if (direct->proto == UCP_ST_DIRECT_PAIRED) {
+        status = ucp_st_direct_pair_look(direct);
+        if (status != UCS_OK) {
+            ucp_st_direct_break(direct, status);
+        }
         return 0;
     }
     if (direct->is_device) {
@@ -646,10 +651,6 @@ static int ucp_st_direct_is_moving(ucp_st_direct_op_t *direct)
     double limit          = ucs_min(UCP_ST_DIRECT_COPY_TIME,
                                     op->worker->config.err_timeout / 4);
 
-    if ((direct->proto == UCP_ST_DIRECT_PAIRED) && (op->queue != NULL) &&
-        op->queue->is_lost) {
-        ucp_st_direct_pair_lose(direct);
-    }
     if (ucp_st_direct_is_copying(direct) &&
         ((ucp_st_worker_now() - direct->release_time) < limit)) {
         return 1;
@@ -683,6 +684,9 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     int is_moving   = 0;
 
     (void)pthread_mutex_lock(&direct->stream->lock);
+    if (direct->halted && (direct->proto == UCP_ST_DIRECT_PAIRED)) {
+        ucp_st_direct_pair_check_lost(direct);
+    }
     if (direct->release && !direct->released) {
         direct->halted = 1;
         (void)ucp_st_direct_copy_look(direct);
@@ -718,7 +722,8 @@ void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
 
     (void)pthread_mutex_lock(&stream->lock);
     direct->stream = stream;
-    if (direct->is_copying) {
+    if (direct->is_copying ||
+        (is_open && (direct->proto == UCP_ST_DIRECT_PAIRED))) {
         __atomic_store_n(&stream->is_copying, 1, __ATOMIC_RELAXED);
         ucp_st_direct_dev_wake(stream->worker);
     }

@@ -10,9 +10,9 @@
  * application's.
  *
  * Records of a process lie in a file of their own, which devices reach: to
- * register a whole segment takes long. It stays for the life of the process, as
- * do the mappings of other processes' files: to unregister memory waits for all
- * streams.
+ * register a whole segment takes long. It stays registered for the life of the
+ * process, and mapped, as do the files of other processes: to unregister memory
+ * is to wait for all streams.
  *
  * A match is complete when each side has opened what the other one has, which
  * may be freed from then on. The service thread
@@ -37,10 +37,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-/* Length of a file of records: to register it takes a millisecond or two */
-#define UCP_ST_DIRECT_RECORDS (1ul << 20)
+/* Length of a file of records, which have 256 bytes each: to register it takes
+ * some milliseconds */
+#define UCP_ST_DIRECT_RECORDS (2ul << 20)
 
 /* Files of other processes that are kept mapped, at most: peers */
 #define UCP_ST_DIRECT_MAX_FILES 4096
@@ -48,13 +48,29 @@
 /* This process's records, and the mappings that are kept */
 static struct {
     pthread_mutex_t     lock;
-    uint32_t            pid; /* whose they are; 0: there are none */
-    ucp_st_direct_seg_t seg;
+    ucp_st_direct_seg_t seg; /* without a map: there are none yet */
     ucp_st_direct_map_t *maps[UCP_ST_DIRECT_MAX_FILES];
     unsigned            num_maps;
 } ucp_st_direct_records = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
+
+static ucs_status_t ucp_st_direct_records_init(ucp_st_direct_seg_t *seg)
+{
+    ucs_status_t status = ucp_st_direct_seg_init(seg, UCP_ST_DIRECT_RECORDS, 0);
+
+    if (status != UCS_OK) {
+        seg->map = NULL;
+        return status;
+    }
+    status = ucs_gstream_memory_add(seg->map->address, seg->map->length,
+                                    UCS_GSTREAM_MEMORY_HOST);
+    if (status != UCS_OK) {
+        ucp_st_direct_seg_cleanup(seg);
+        seg->map = NULL;
+    }
+    return status;
+}
 
 /* A record, all 0, and where it is; NULL if there is no room */
 static ucs_gstream_pair_record_t *
@@ -65,14 +81,8 @@ ucp_st_direct_record_get(ucp_st_direct_file_t *file, uint64_t *offset_p)
     ucs_status_t status               = UCS_OK;
 
     (void)pthread_mutex_lock(&ucp_st_direct_records.lock);
-    if (ucp_st_direct_records.pid != (uint32_t)getpid()) {
-        status = ucp_st_direct_seg_init(seg, UCP_ST_DIRECT_RECORDS, 0);
-        if (status == UCS_OK) {
-            ucp_st_direct_records.pid      = (uint32_t)getpid();
-            ucp_st_direct_records.num_maps = 0;
-            status = ucs_gstream_memory_add(seg->map->address, seg->map->length,
-                                            UCS_GSTREAM_MEMORY_HOST);
-        }
+    if (seg->map == NULL) {
+        status = ucp_st_direct_records_init(seg);
     }
     if (status == UCS_OK) {
         record = ucp_st_direct_seg_get(seg, sizeof(*record));
@@ -138,18 +148,23 @@ ucp_st_direct_record_open(const ucp_st_direct_gpu_t *other,
         ucp_st_direct_map_put(map);
         return UCS_ERR_INVALID_PARAM;
     }
-    *record_p = UCS_PTR_BYTE_OFFSET(map->address, other->record);
+    record = UCS_PTR_BYTE_OFFSET(map->address, other->record);
     (void)pthread_mutex_lock(&ucp_st_direct_records.lock);
     status = ucp_st_direct_records_keep(map);
     (void)pthread_mutex_unlock(&ucp_st_direct_records.lock);
+    if (status == UCS_OK) {
+        *record_p = record;
+    }
     return status;
 }
 
 void ucp_st_direct_pair_ask(ucp_st_op_t *op)
 {
     if ((op->worker->config.direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE) &&
-        !op->memory.is_managed) {
-        (void)ucs_gstream_pair_prepare(op->memory.type, op->memory.device);
+        !op->memory.is_managed &&
+        (ucs_gstream_pair_prepare(op->memory.type, op->memory.device) ==
+         UCS_OK)) {
+        op->cell = ucs_gstream_cell_get(op->memory.type, op->memory.device);
     }
 }
 
@@ -157,22 +172,16 @@ void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    if ((gpu->key.device == 0) || (gpu->tier == UCP_ST_DIRECT_TIER_SERVICE)) {
-        return;
-    }
-    direct->cell = ucs_gstream_cell_get(op->memory.type, op->memory.device);
-    if (direct->cell == NULL) {
+    if ((gpu->key.device == 0) || (op->cell == NULL)) {
         return;
     }
     direct->pairing.record = ucp_st_direct_record_get(&gpu->records,
                                                       &gpu->record);
     if (direct->pairing.record == NULL) {
-        ucs_gstream_cell_put(direct->cell);
-        direct->cell = NULL;
         return;
     }
-    ucs_gstream_cell_get_key(direct->cell, &gpu->cell);
-    gpu->cell_address = ucs_gstream_cell_address(direct->cell);
+    ucs_gstream_cell_get_key(op->cell, &gpu->cell);
+    gpu->cell_address = ucs_gstream_cell_address(op->cell);
 }
 
 /* A side's device adds to the memory of the other's as that one does */
@@ -224,7 +233,7 @@ static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer,
     int is_send              = (direct->dir == UCP_ST_DIR_SEND);
 
     direct->other_buffer = buffer;
-    pair->cell           = ucs_gstream_cell_address(direct->cell);
+    pair->cell           = ucs_gstream_cell_address(direct->op->cell);
     pair->arrive         = is_send ? arrive : pair->cell;
     pair->dst            = is_send ? buffer : direct->buffer;
     pair->src            = is_send ? direct->buffer : buffer;
@@ -295,9 +304,13 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
 {
     ucs_gstream_ipc_close(direct->cell_ipc);
-    if (is_alone && (direct->cell != NULL)) {
-        ucs_gstream_cell_put(direct->cell);
+    if (direct->pairing.record == NULL) {
+        return;
+    }
+    if (is_alone && !direct->is_lost) {
         ucp_st_direct_record_put(direct->pairing.record);
+    } else {
+        direct->op->cell = NULL; /* it stays, as does the record */
     }
 }
 
@@ -323,15 +336,44 @@ ucs_status_t ucp_st_direct_pair_start(ucp_st_direct_op_t *direct)
 {
     const ucp_st_op_t *op    = direct->op;
     ucs_gstream_pair_t start = direct->pairing;
+    ucs_status_t status;
 
     start.use = direct->begun;
-    return ucs_gstream_pair_start(op->memory.type, op->memory.device, &start);
+    status    = ucs_gstream_pair_start(op->memory.type, op->memory.device,
+                                       &start);
+    if (status == UCS_OK) {
+        __atomic_store_n(&direct->launched, start.use, __ATOMIC_RELAXED);
+    }
+    return status;
 }
 
-void ucp_st_direct_pair_lose(ucp_st_direct_op_t *direct)
+void ucp_st_direct_pair_check_lost(ucp_st_direct_op_t *direct)
 {
-    __atomic_store_n(&direct->pairing.record->ended, UINT64_MAX,
-                     __ATOMIC_RELEASE);
+    const ucp_st_op_t *op = direct->op;
+
+    if ((op->queue != NULL) &&
+        __atomic_load_n(&op->queue->is_lost, __ATOMIC_ACQUIRE)) {
+        direct->is_lost = 1;
+    }
+    if (direct->is_lost) {
+        __atomic_store_n(&direct->pairing.record->ended, UINT64_MAX,
+                         __ATOMIC_RELEASE);
+    }
+}
+
+ucs_status_t ucp_st_direct_pair_look(ucp_st_direct_op_t *direct)
+{
+    const ucp_st_op_t *op = direct->op;
+    ucs_status_t status;
+
+    if (!direct->is_threaded) {
+        return UCS_OK;
+    }
+    status = ucs_gstream_pair_look(op->memory.type, op->memory.device);
+    if (status == UCS_ERR_IO_ERROR) {
+        direct->is_lost = 1;
+    }
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
 }
 
 void ucp_st_direct_pair_halt(ucp_st_direct_op_t *direct)
@@ -357,6 +399,10 @@ int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
         return 0;
     }
     begun = __atomic_load_n(&record->begun, __ATOMIC_ACQUIRE);
+    if (!is_other) { /* what a thread has launched may begin yet */
+        begun = ucs_max(begun, __atomic_load_n(&direct->launched,
+                                               __ATOMIC_RELAXED));
+    }
     return __atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < begun;
 }
 
