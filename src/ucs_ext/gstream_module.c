@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gstream_module.c - the library's kernels in a device: loaded when its first
- * stream is made, never while something is enqueued, as to load code may wait
- * for the device.
+ * stream is made, or the first operation on its memory, never while something
+ * is enqueued, as to load code may wait for the device.
  *
  * They are in the device's primary context and stay there, as does the code
  * that hipRTC made, which HIP does not copy. Streams of other contexts have
