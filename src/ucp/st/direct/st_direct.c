@@ -365,6 +365,7 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     /* Only if the stream is another one: the last use is over then. Else the
      * stream may be reading this. */
     if (direct->stream != stream) {
+        ucp_st_direct_end_use(direct);
         direct->stream = stream;
     }
     count = (direct->proto == UCP_ST_DIRECT_PAIRED) ?

@@ -342,6 +342,11 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct);
  *  side or is about to. */
 int ucp_st_direct_is_copying(const ucp_st_direct_op_t *direct);
 
+/** The last use is over: it is not among its stream's open ones any more, if no
+ *  look has seen its end, as a kernel has stored the word. The worker's lock is
+ *  held. */
+void ucp_st_direct_end_use(ucp_st_direct_op_t *direct);
+
 /** The stream of an operation's last start goes: another one takes care of it.
  *  The worker's lock is held. */
 void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,

@@ -709,6 +709,13 @@ int ucp_st_direct_settle(ucp_st_direct_op_t *direct)
     return is_moving;
 }
 
+void ucp_st_direct_end_use(ucp_st_direct_op_t *direct)
+{
+    (void)pthread_mutex_lock(&direct->stream->lock);
+    ucp_st_direct_shut(direct);
+    (void)pthread_mutex_unlock(&direct->stream->lock);
+}
+
 void ucp_st_direct_move_stream(ucp_st_direct_op_t *direct,
                                ucp_st_direct_stream_t *stream)
 {
