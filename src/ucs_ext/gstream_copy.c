@@ -403,32 +403,43 @@ static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
     return UCS_INPROGRESS;
 }
 
-/* A thread may store a smaller number behind a larger one, which is as true */
-static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
-                                     gstream_copy_stream_t *stream,
-                                     uint64_t number)
+ucs_status_t gstream_copy_query(const gstream_gpu_t *gpu,
+                                const gstream_copy_stream_t *stream)
 {
-    uint64_t begun = __atomic_load_n(&stream->begun, __ATOMIC_ACQUIRE);
     gstream_gpu_place_t last;
     int result;
 
-    if (__atomic_load_n(&stream->done, __ATOMIC_ACQUIRE) >= number) {
-        return UCS_OK;
-    }
     result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
         result = gpu->calls.query(stream->native);
         gstream_gpu_end(gpu, &last);
     }
     if (gstream_gpu_is_ok(gpu, result)) {
-        __atomic_store_n(&stream->done, begun, __ATOMIC_RELEASE);
         return UCS_OK;
     }
     /* HIP 5.6 to 6.0 does not tell while the application captures a stream */
     if ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result)) {
         return UCS_INPROGRESS;
     }
-    return gstream_gpu_status(gpu, result, "copy");
+    return gstream_gpu_status(gpu, result, "the stream for copies");
+}
+
+/* A thread may store a smaller number behind a larger one, which is as true */
+static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
+                                     gstream_copy_stream_t *stream,
+                                     uint64_t number)
+{
+    uint64_t begun = __atomic_load_n(&stream->begun, __ATOMIC_ACQUIRE);
+    ucs_status_t status;
+
+    if (__atomic_load_n(&stream->done, __ATOMIC_ACQUIRE) >= number) {
+        return UCS_OK;
+    }
+    status = gstream_copy_query(gpu, stream);
+    if (status == UCS_OK) {
+        __atomic_store_n(&stream->done, begun, __ATOMIC_RELEASE);
+    }
+    return status;
 }
 
 ucs_status_t ucs_gstream_copy_look(ucs_gstream_copy_t *copy)

@@ -363,6 +363,11 @@ typedef struct gstream_copy_stream {
 ucs_status_t gstream_copy_get(const gstream_gpu_t *gpu, int device,
                               gstream_copy_stream_t **stream_p);
 
+/** Ask whether such a stream is idle: UCS_OK; UCS_INPROGRESS; an error, logged,
+ *  if it has failed. */
+ucs_status_t gstream_copy_query(const gstream_gpu_t *gpu,
+                                const gstream_copy_stream_t *stream);
+
 /** A stream as one of those that share a device's hardware queues. */
 typedef struct gstream_share {
     struct gstream_share *next;      /* As is_counted under a lock */

@@ -215,9 +215,11 @@ GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
         GSTREAM_FENCE(); /* In front of the words */
     }
     GSTREAM_SYNC();
+    if (GSTREAM_THREAD() != 0) {
+        return;
+    }
     GSTREAM_FENCE(); /* Behind the block's other threads */
-    if ((GSTREAM_THREAD() != 0) ||
-        (GSTREAM_ADD(GSTREAM_CELL(pair, out), 1) != head->num_blocks - 1)) {
+    if (GSTREAM_ADD(GSTREAM_CELL(pair, out), 1) != head->num_blocks - 1) {
         return;
     }
     GSTREAM_FENCE(); /* Behind the other blocks */

@@ -24,7 +24,6 @@
 
 #include <pthread.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -438,22 +437,11 @@ ucs_status_t ucs_gstream_pair_look(ucs_gstream_type_t type, int device)
 {
     const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
     gstream_copy_stream_t *stream;
-    gstream_gpu_place_t last;
-    int result;
+    ucs_status_t status;
 
     if ((gpu == NULL) || (gstream_copy_get(gpu, device, &stream) != UCS_OK)) {
         return UCS_ERR_IO_ERROR;
     }
-    result = gstream_gpu_begin(gpu, &stream->place, &last);
-    if (result == GSTREAM_GPU_OK) {
-        result = gpu->calls.query(stream->native);
-        gstream_gpu_end(gpu, &last);
-    }
-    if (!gstream_gpu_is_ok(gpu, result) &&
-        ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result))) {
-        return UCS_INPROGRESS;
-    }
-    return (gstream_gpu_status(gpu, result, "the stream of pairs") == UCS_OK) ?
-                   UCS_OK :
-                   UCS_ERR_IO_ERROR;
+    status = gstream_copy_query(gpu, stream);
+    return UCS_STATUS_IS_ERR(status) ? UCS_ERR_IO_ERROR : status;
 }

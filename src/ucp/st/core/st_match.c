@@ -494,11 +494,12 @@ ucs_status_t ucp_st_imatchall(const ucp_st_op_h *ops, size_t count)
 /* Outcome as far as known; the lock is held */
 static ucs_status_t ucp_st_match_status(const ucp_st_op_t *op)
 {
+    if (ucp_st_op_is_matching(op)) {
+        return UCS_INPROGRESS;
+    }
     switch (op->state) {
     case UCP_ST_OP_MATCHED:
-        return ucp_st_op_is_matching(op) ? UCS_INPROGRESS : UCS_OK;
-    case UCP_ST_OP_MATCHING:
-        return UCS_INPROGRESS;
+        return UCS_OK;
     case UCP_ST_OP_INIT:
         return (op->status == UCS_OK) ? UCS_ERR_NOT_CONNECTED : op->status;
     default:
@@ -538,7 +539,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
     for (i = 0; i < count; ++i) {
-        while (ucp_st_match_status(ops[i]) == UCS_INPROGRESS) {
+        while (ucp_st_op_is_matching(ops[i])) {
             ucp_st_worker_unlock(worker);
             ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_progress(worker));
             ucp_st_worker_lock(worker);

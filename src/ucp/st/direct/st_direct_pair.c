@@ -15,12 +15,13 @@
  * is to wait for all streams.
  *
  * A match is complete when each side has opened what the other one has, which
- * may be freed from then on. The service thread
- * has no part in a use, but where the stream of its start runs no kernels of
- * the device: then a thread has another stream start it, and looks for its end.
- * Once a thread has started a use, threads do for ever, so that two starts of a
- * side never run at the same time: behind a wait on one stream the kernel of
- * another one may still be about to end.
+ * may be freed from then on.
+ *
+ * The service thread has no part in a use, but where the stream of its start
+ * runs no kernels of the device: then a thread has another stream start it, and
+ * looks for its end. Once a thread has started a use, threads start all that
+ * follow, so that two starts of a side never run at the same time: behind a
+ * wait on one stream the kernel of another one may still be about to end.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -35,7 +36,6 @@
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Length of a file of records, which have 256 bytes each: to register it takes
@@ -385,14 +385,20 @@ void ucp_st_direct_pair_halt(ucp_st_direct_op_t *direct)
     __sync_synchronize(); /* pairs with the kernels', behind `begun` */
 }
 
+/* NULL: the other side's is not open */
+static const ucs_gstream_pair_record_t *
+ucp_st_direct_pair_record(const ucp_st_direct_op_t *direct, int is_other)
+{
+    return is_other ? direct->pairing.other : direct->pairing.record;
+}
+
 /* Behind the fence of ucp_st_direct_pair_halt(): what begins later does nothing
  */
 int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
                                  int is_other)
 {
-    const ucs_gstream_pair_record_t *record = is_other ?
-                                              direct->pairing.other :
-                                              direct->pairing.record;
+    const ucs_gstream_pair_record_t *record =
+            ucp_st_direct_pair_record(direct, is_other);
     uint64_t begun;
 
     if (record == NULL) {
@@ -409,9 +415,8 @@ int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
 uint64_t ucp_st_direct_pair_begun(const ucp_st_direct_op_t *direct,
                                   int is_other)
 {
-    const ucs_gstream_pair_record_t *record = is_other ?
-                                              direct->pairing.other :
-                                              direct->pairing.record;
+    const ucs_gstream_pair_record_t *record =
+            ucp_st_direct_pair_record(direct, is_other);
 
     return (record == NULL) ? 0 :
                               __atomic_load_n(&record->begun, __ATOMIC_RELAXED);
