@@ -186,9 +186,10 @@ static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
         result = gpu->ops->allocate(gpu, address_p, GSTREAM_AREA_SIZE);
         gstream_gpu_end(gpu, &last);
     }
-    status = gstream_gpu_status(gpu, result, "memory for pairs of streams");
-    if (status != UCS_OK) {
-        return status;
+    if (!gstream_gpu_is_ok(gpu, result)) {
+        ucs_diag("%s: device %d has no memory for pairs of streams: %s",
+                 gpu->name, device, gpu->ops->result_name(gpu, result));
+        return UCS_ERR_NO_MEMORY;
     }
     ucs_gstream_ipc_get_key((void*)(uintptr_t)*address_p, GSTREAM_AREA_SIZE,
                             &attr, 1, key);
