@@ -30,6 +30,7 @@ enum {
     GSTREAM_CUDA_INVALID_HANDLE   = 400,
     GSTREAM_CUDA_REGISTER_IO      = 4,
     GSTREAM_CUDA_IPC_PEER         = 1,
+    GSTREAM_CUDA_NO_BARRIER       = 1,
     GSTREAM_CUDA_MEMORY_HOST      = 1,
     GSTREAM_CUDA_MEMORY_DEVICE    = 2,
     GSTREAM_CUDA_HAS_64_BIT_V1    = 93,
@@ -73,8 +74,7 @@ enum {
     GSTREAM_CUDA_COPY,
     GSTREAM_CUDA_COPY2D,
     GSTREAM_CUDA_LAUNCH,
-    GSTREAM_CUDA_RESULT_NAME,
-    GSTREAM_CUDA_ALLOCATE
+    GSTREAM_CUDA_RESULT_NAME
 };
 
 typedef int (*gstream_cuda_context_func_t)(void *stream, void **context_p);
@@ -90,8 +90,6 @@ typedef int (*gstream_cuda_copy2d_func_t)(const gstream_cuda_copy2d_t *copy,
                                           void *stream);
 typedef int (*gstream_cuda_launch_func_t)(void *stream, void (*func)(void*),
                                           void *arg);
-typedef int (*gstream_cuda_allocate_func_t)(uint64_t *address_p,
-                                            size_t length);
 typedef int (*gstream_cuda_name_func_t)(int result, const char **name_p);
 
 #define GSTREAM_CUDA_CALL(_gpu, _type, _index) \
@@ -133,13 +131,6 @@ static void gstream_cuda_leave(const gstream_gpu_t *gpu,
         (void)GSTREAM_CUDA_CALL(gpu, gstream_cuda_get_func_t,
                                 GSTREAM_CUDA_POP)(&context);
     }
-}
-
-static int gstream_cuda_allocate(const gstream_gpu_t *gpu, uint64_t *address_p,
-                                 size_t length)
-{
-    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_allocate_func_t,
-                             GSTREAM_CUDA_ALLOCATE)(address_p, length);
 }
 
 /* The driver looks into what a handle points to: it must be memory */
@@ -274,9 +265,14 @@ static int gstream_cuda_load(const gstream_gpu_t *gpu, void **module_p,
 static unsigned gstream_cuda_flag(const gstream_gpu_t *gpu,
                                   gstream_gpu_flag_t flag)
 {
+    static const unsigned flags[GSTREAM_GPU_FLAG_LAST] = {
+        [GSTREAM_GPU_REGISTER_IO] = GSTREAM_CUDA_REGISTER_IO,
+        [GSTREAM_GPU_IPC_PEER]    = GSTREAM_CUDA_IPC_PEER,
+        [GSTREAM_GPU_NO_BARRIER]  = GSTREAM_CUDA_NO_BARRIER
+    };
+
     (void)gpu;
-    return (flag == GSTREAM_GPU_REGISTER_IO) ? GSTREAM_CUDA_REGISTER_IO :
-                                               GSTREAM_CUDA_IPC_PEER;
+    return flags[flag];
 }
 
 static int gstream_cuda_is_device_type(const gstream_gpu_t *gpu, int type)
@@ -389,6 +385,7 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(memory_unregister, "cuMemHostUnregister"),
     GSTREAM_CUDA_NAME(memory_device, "cuMemHostGetDevicePointer_v2"),
     GSTREAM_CUDA_NAME(pointer, "cuPointerGetAttribute"),
+    GSTREAM_CUDA_NAME(allocate, "cuMemAlloc_v2"),
     GSTREAM_CUDA_NAME(load_module, "cuModuleLoadData"),
     GSTREAM_CUDA_NAME(get_function, "cuModuleGetFunction"),
     GSTREAM_CUDA_NAME(launch_kernel, "cuLaunchKernel"),
@@ -396,7 +393,6 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_uuid, "cuDeviceGetUuid_v2",
                               "cuDeviceGetUuid"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.can_access, "cuDeviceCanAccessPeer"),
-    GSTREAM_CUDA_NAME_OR_NULL(ipc.get_p2p, "cuDeviceGetP2PAttribute"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_allocation, "cuMemGetAddressRange_v2"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.get_handle, "cuIpcGetMemHandle"),
     GSTREAM_CUDA_NAME_OR_NULL(ipc.open, "cuIpcOpenMemHandle_v2",
@@ -414,8 +410,7 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY2D], "cuMemcpy2DAsync_v2"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_LAUNCH], "cuLaunchHostFunc"),
-    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName"),
-    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_ALLOCATE], "cuMemAlloc_v2")
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RESULT_NAME], "cuGetErrorName")
 };
 
 static const char *const gstream_cuda_libraries[] = {
@@ -434,7 +429,6 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,
     .load           = gstream_cuda_load,
-    .allocate       = gstream_cuda_allocate,
     .is_stream      = gstream_cuda_is_stream,
     .flag           = gstream_cuda_flag,
     .is_device_type = gstream_cuda_is_device_type,

@@ -84,7 +84,6 @@ typedef struct gstream_ipc_devices {
     unsigned count;
     uint32_t names[UCS_GSTREAM_IPC_DEVICES];
     uint32_t reach[UCS_GSTREAM_IPC_DEVICES]; /* Bits: others that it reaches */
-    uint32_t native[UCS_GSTREAM_IPC_DEVICES]; /* ... with whole atomics */
 } gstream_ipc_devices_t;
 
 
@@ -186,20 +185,6 @@ static int gstream_ipc_can_access(const gstream_gpu_t *gpu, unsigned device,
            can;
 }
 
-static int gstream_ipc_is_native(const gstream_gpu_t *gpu, unsigned device,
-                                 unsigned peer)
-{
-    int attribute = (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?
-                    GSTREAM_GPU_ATOMICS_CUDA : GSTREAM_GPU_ATOMICS_HIP;
-    int is_native = 0;
-
-    return (gpu->calls.ipc.get_p2p != NULL) &&
-           gstream_gpu_is_ok(gpu, gpu->calls.ipc.get_p2p(&is_native, attribute,
-                                                         (int)device,
-                                                         (int)peer)) &&
-           is_native;
-}
-
 static void gstream_ipc_ask(const gstream_gpu_t *gpu,
                             gstream_ipc_devices_t *devices)
 {
@@ -208,16 +193,11 @@ static void gstream_ipc_ask(const gstream_gpu_t *gpu,
     unsigned i, j;
 
     for (i = 0; i < count; ++i) {
-        devices->names[i]  = gstream_ipc_name(gpu, (int)i);
-        devices->reach[i]  = UCS_BIT(i);
-        devices->native[i] = UCS_BIT(i);
+        devices->names[i] = gstream_ipc_name(gpu, (int)i);
+        devices->reach[i] = UCS_BIT(i);
         for (j = 0; j < count; ++j) {
             if ((i != j) && gstream_ipc_can_access(gpu, i, j)) {
                 devices->reach[i] |= UCS_BIT(j);
-                if (gstream_ipc_is_native(gpu, i, j) &&
-                    gstream_ipc_is_native(gpu, j, i)) {
-                    devices->native[i] |= UCS_BIT(j);
-                }
             }
         }
     }
@@ -243,17 +223,13 @@ gstream_ipc_get_devices(const gstream_gpu_t *gpu)
 }
 
 unsigned ucs_gstream_ipc_reach(ucs_gstream_type_t type, int device,
-                               uint32_t *devices, unsigned max,
-                               uint32_t *native)
+                               uint32_t *devices, unsigned max)
 {
     const gstream_gpu_t *gpu = gstream_ipc_gpu(type);
     unsigned count           = 0;
     const gstream_ipc_devices_t *all;
     unsigned i;
 
-    if (native != NULL) {
-        *native = 0;
-    }
     if (gpu == NULL) {
         return 0;
     }
@@ -265,10 +241,6 @@ unsigned ucs_gstream_ipc_reach(ucs_gstream_type_t type, int device,
         if ((all->names[i] == 0) ||
             ((device >= 0) && !(all->reach[device] & UCS_BIT(i)))) {
             continue;
-        }
-        if ((native != NULL) && (device >= 0) &&
-            (all->native[device] & UCS_BIT(i))) {
-            *native |= UCS_BIT(count);
         }
         devices[count++] = all->names[i];
     }

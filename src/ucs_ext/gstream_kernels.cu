@@ -169,29 +169,51 @@ GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
 
 #define GSTREAM_CELL(_pair, _field) \
     ((_pair)->cell + __builtin_offsetof(gstream_kernel_cell_t, _field))
-#define GSTREAM_RECORD(_pair, _field) \
-    ((_pair)->record + __builtin_offsetof(gstream_kernel_record_t, _field))
+#define GSTREAM_RECORD(_record, _field) \
+    ((_record) + __builtin_offsetof(gstream_kernel_record_t, _field))
 
-/* Whether this side is the second one to start the use, and so copies. The
- * fence behind `begun` pairs with that of a host that has stored `halted`: it
- * sees that this start has begun, or the start sees that it is to do nothing.
- * It also puts what the stream did before in front of the arrival. */
-GSTREAM_FUNC unsigned gstream_pair_arrive(const gstream_kernel_pair_t *pair)
+/* Whether this side copies: the one that sees that the other one has begun the
+ * use, too. One of the two does, at least, by the fences between their stores
+ * and loads. If both do the send copies, as it says, which the receive waits
+ * for: the send's kernel has begun, and nothing keeps it. A fence behind
+ * `begun` pairs with that of a host that has stored `halted`, too: it sees that
+ * this start has begun, or the start sees that it is to do nothing. The first
+ * fence puts what the stream did before in front of `begun`. */
+GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
 {
-    unsigned long long old;
+    unsigned long long decided;
+    unsigned is_second;
 
-    GSTREAM_STORE(GSTREAM_RECORD(pair, begun), pair->use);
     GSTREAM_FENCE();
-    if (GSTREAM_LOAD(GSTREAM_RECORD(pair, halted)) != 0) {
+    GSTREAM_STORE(GSTREAM_RECORD(pair->record, begun), pair->use);
+    GSTREAM_FENCE();
+    is_second = (GSTREAM_LOAD(GSTREAM_RECORD(pair->other, begun)) >=
+                 pair->use);
+    if (GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
         return 0;
     }
-    old = GSTREAM_ADD(pair->arrive, 1);
-    GSTREAM_FENCE(); /* What the first one did is there */
-    return old == 2 * pair->use - 1;
+    if (pair->is_send) {
+        GSTREAM_STORE(GSTREAM_RECORD(pair->record, decided),
+                      2 * pair->use + is_second);
+        return is_second;
+    }
+    if (!is_second) {
+        return 0;
+    }
+    /* More than that is said of a later use: this one is complete */
+    while ((decided = GSTREAM_LOAD(GSTREAM_RECORD(pair->other, decided))) <
+           2 * pair->use) {
+        if (GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
+            return 0;
+        }
+        GSTREAM_PAUSE();
+    }
+    return decided == 2 * pair->use;
 }
 
 /* Starts a use: the block that is first decides, and the last one to be done
- * ends it. No block waits for one that has not begun to run. */
+ * ends it. No block waits for one that has not begun to run, here or on the
+ * other side. */
 GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
                                const gstream_kernel_pair_head_t *head,
                                unsigned block)
@@ -201,14 +223,14 @@ GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
     if ((GSTREAM_THREAD() == 0) &&
         (GSTREAM_ADD(GSTREAM_CELL(pair, tickets), 1) == 0)) {
         GSTREAM_STORE(GSTREAM_CELL(pair, decision),
-                      2 * pair->use + gstream_pair_arrive(pair));
+                      2 * pair->use + gstream_pair_begin(pair));
     }
     while ((decision = GSTREAM_LOAD(GSTREAM_CELL(pair, decision))) <
            2 * pair->use) {
         GSTREAM_PAUSE();
     }
     if (decision % 2 != 0) {
-        GSTREAM_FENCE(); /* Behind the arrival */
+        GSTREAM_FENCE(); /* Behind the other side's `begun` */
         gstream_copy(pair->dst, pair->src, pair->length,
                      block * head->num_threads + GSTREAM_THREAD(),
                      head->num_blocks * head->num_threads);
@@ -226,11 +248,11 @@ GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
     GSTREAM_STORE(GSTREAM_CELL(pair, tickets), 0);
     GSTREAM_STORE(GSTREAM_CELL(pair, out), 0);
     if (decision % 2 != 0) {
-        GSTREAM_STORE(GSTREAM_RECORD(pair, word), pair->use);
-        GSTREAM_STORE(pair->other, pair->use);
+        GSTREAM_STORE(GSTREAM_RECORD(pair->record, word), pair->use);
+        GSTREAM_STORE(GSTREAM_RECORD(pair->other, word), pair->use);
         GSTREAM_FENCE(); /* In front of `ended` */
     }
-    GSTREAM_STORE(GSTREAM_RECORD(pair, ended), pair->use);
+    GSTREAM_STORE(GSTREAM_RECORD(pair->record, ended), pair->use);
 }
 
 GSTREAM_KERNEL ucs_gstream_pairs_few(gstream_kernel_pairs_few_t args)

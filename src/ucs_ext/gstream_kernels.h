@@ -41,11 +41,10 @@ typedef struct gstream_kernel_many {
 /** What each side of a pair has in memory of a device. Kernels alone look at
  *  it; all is 0 at first. */
 typedef struct gstream_kernel_cell {
-    unsigned long long arrive;   /**< Starts of both sides; the receive's */
     unsigned long long tickets;  /**< Blocks of the start that runs */
     unsigned long long decision; /**< Twice the use; 1 more: this side copies */
     unsigned long long out;      /**< Blocks that are done */
-    unsigned long long reserved[4];
+    unsigned long long reserved[5];
 } gstream_kernel_cell_t;
 
 /** ... and in memory of the host. */
@@ -54,15 +53,17 @@ typedef struct gstream_kernel_record {
     unsigned long long begun;  /**< Uses that the stream has begun to start */
     unsigned long long ended;  /**< ... and whose kernels have ended */
     unsigned long long halted; /**< Not 0: starts have no effect */
-    unsigned long long reserved[4];
+    unsigned long long decided; /**< The send's: twice the use that it has
+                                     looked at; 1 more: it copies */
+    unsigned long long reserved[3];
 } gstream_kernel_record_t;
 
 /** The start of a use of one side; addresses are the device's. */
 typedef struct gstream_kernel_pair {
-    unsigned long long arrive; /**< Of the pair */
+    unsigned long long is_send;
     unsigned long long cell;   /**< Of this side, as the next one */
     unsigned long long record;
-    unsigned long long other;  /**< The other side's `word` */
+    unsigned long long other;  /**< The other side's record */
     unsigned long long dst;
     unsigned long long src;
     unsigned long long length; /**< Bytes */

@@ -4,8 +4,8 @@
  * copies: cells, and the kernels' arguments.
  *
  * Cells are cut from areas of a device's memory, which stay for the life of the
- * process: what other processes have open is not freed. A cell that is given
- * back is cleared by the stream for copies, and free when that is done.
+ * process: to free memory is to wait for the device. A cell that is given back
+ * is cleared by the stream for copies, and free when that is done.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -48,6 +48,8 @@ _Static_assert(sizeof(ucs_gstream_pair_record_t) ==
                sizeof(gstream_kernel_record_t), "one layout");
 _Static_assert(offsetof(ucs_gstream_pair_record_t, halted) ==
                offsetof(gstream_kernel_record_t, halted), "one layout");
+_Static_assert(offsetof(ucs_gstream_pair_record_t, decided) ==
+               offsetof(gstream_kernel_record_t, decided), "one layout");
 _Static_assert(UCS_GSTREAM_PAIRS_MAX == GSTREAM_KERNEL_PAIRS_MANY,
                "a command is a kernel");
 
@@ -66,7 +68,6 @@ struct gstream_area {
     gstream_area_t          *next;
     ucs_gstream_type_t      type;
     int                     device;
-    ucs_gstream_ipc_key_t   key;       /* of its first cell */
     unsigned                num_free;  /* the lock, as the next two */
     ucs_gstream_cell_h      free;
     ucs_gstream_cell_h      clearing;
@@ -157,10 +158,9 @@ static const void *gstream_area_zeros(void)
     return zeros;
 }
 
-/* Allocates an area's memory, which is all 0, and gets its key */
+/* Allocates an area's memory, which is all 0 */
 static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
-                                          uint64_t *address_p,
-                                          ucs_gstream_ipc_key_t *key)
+                                          uint64_t *address_p)
 {
     const ucs_gstream_memory_attr_t attr = {
         .type   = gpu->type,
@@ -183,7 +183,7 @@ static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
     }
     result = gstream_gpu_begin(gpu, &stream->place, &last);
     if (result == GSTREAM_GPU_OK) {
-        result = gpu->ops->allocate(gpu, address_p, GSTREAM_AREA_SIZE);
+        result = gpu->calls.allocate(address_p, GSTREAM_AREA_SIZE);
         gstream_gpu_end(gpu, &last);
     }
     if (!gstream_gpu_is_ok(gpu, result)) {
@@ -191,8 +191,6 @@ static ucs_status_t gstream_area_allocate(const gstream_gpu_t *gpu, int device,
                  gpu->name, device, gpu->ops->result_name(gpu, result));
         return UCS_ERR_NO_MEMORY;
     }
-    ucs_gstream_ipc_get_key((void*)(uintptr_t)*address_p, GSTREAM_AREA_SIZE,
-                            &attr, 1, key);
     return ucs_gstream_memory_copy_by(&attr, (void*)(uintptr_t)*address_p,
                                       zeros, GSTREAM_AREA_SIZE);
 }
@@ -205,8 +203,7 @@ static ucs_status_t gstream_area_add(const gstream_gpu_t *gpu, int device)
     unsigned i;
 
     status = (area == NULL) ? UCS_ERR_NO_MEMORY :
-                              gstream_area_allocate(gpu, device, &address,
-                                                    &area->key);
+                              gstream_area_allocate(gpu, device, &address);
     if (status != UCS_OK) {
         free(area);
         return status;
@@ -288,15 +285,6 @@ uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell)
     return cell->address;
 }
 
-void ucs_gstream_cell_get_key(ucs_gstream_cell_h cell,
-                              ucs_gstream_ipc_key_t *key)
-{
-    const gstream_area_t *area = cell->area;
-
-    *key         = area->key;
-    key->offset += cell->address - area->cells[0].address;
-}
-
 int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
                             int device)
 {
@@ -328,14 +316,14 @@ static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
         return UCS_ERR_INVALID_PARAM;
     }
     *args = (gstream_kernel_pair_t){
-        .arrive = pair->arrive,
-        .cell   = pair->cell,
-        .record = record,
-        .other  = other,
-        .dst    = (uintptr_t)pair->dst,
-        .src    = (uintptr_t)pair->src,
-        .length = pair->length,
-        .use    = pair->use
+        .is_send = (unsigned long long)pair->is_send,
+        .cell    = pair->cell,
+        .record  = record,
+        .other   = other,
+        .dst     = (uintptr_t)pair->dst,
+        .src     = (uintptr_t)pair->src,
+        .length  = pair->length,
+        .use     = pair->use
     };
     return UCS_OK;
 }

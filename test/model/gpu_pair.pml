@@ -4,11 +4,15 @@
  * second copies, in its start kernel. Flags in the hosts' memory stop it.
  *
  * Each side has a record {word, begun, ended, halted} in host memory, which
- * hosts and devices read and write. `arrive` is in device memory.
+ * hosts and devices read and write, without atomics; the send's has `decided`.
  *
- *   start k:  begun = k; fence; if the own record is not halted,
- *             old = fetch_add(arrive, 1); fence. If that is 2k-1: copies,
- *             fences, stores k to the words of both sides. Fence; ended = k
+ *   start k:  fence; begun = k; fence; loads the own `halted` and the other
+ *             side's `begun`. Is it halted, or has the other side not begun k:
+ *             does not copy, but the send stores decided = 2k. Else both have
+ *             begun. The send stores decided = 2k+1 and copies; the receive
+ *             waits until decided >= 2k, or it is halted, and copies if
+ *             decided = 2k. Behind the copy: fence; k to the words of both
+ *             sides. Fence; ended = k
  *   wait k:   own word >= k. Neither side starts k+1 before its wait k
  *   halt:     a host sets `halted` in both records and fences. Of each record
  *             it loads `begun`, and waits until `ended` is not less, or the
@@ -44,8 +48,12 @@
  * Broken variants:
  *   EARLY_STORE    the words are stored before the copy
  *   NO_FENCE       ... while the copy's stores are outstanding
- *   NO_RELEASE     the arrival does not release: the data is still in a cache
- *   NO_ACQUIRE     ... acquire: the copy's loads run before it
+ *   NO_RELEASE     no fence before `begun`: the stream's stores are in a cache
+ *   NO_ACQUIRE     none behind it: the copy's loads run before
+ *   NO_DECISION    a side that sees that the other one has begun copies
+ *   OLD_DECISION   what the send has decided later is taken for this use
+ *   NO_HALT_SEEN   the receive waits for a decision and does not look whether
+ *                  it is halted
  *   NO_WAIT        the receive starts twice, and waits twice then
  *   UNGUARDED      READY, and the caller knows nothing
  *   EVERY          each block arrives
@@ -97,12 +105,15 @@ bool premature, wrong_data, late_read, late_write, disagree;
 byte word[2], begun[2], ended[2];
 bool halted[2];
 
-byte arrive;
+byte decided;                   /* by the send: twice the use; 1 more: it
+                                   copies */
 byte source, visible;           /* the latter is what other devices see of it */
 byte target[2];
+bool spoiled[2];                /* cells: by the receive's stream, which has
+                                   not taken effect */
 
 /* Stores that have not taken effect, by the side whose they are; 0: none */
-byte begun_next[2], ended_next[2];
+byte begun_next[2], ended_next[2], decided_next;
 #define AT(side, i) ((side) * 2 + (i))
 byte word_next[4];              /* ... and whose word */
 bool halt_next[4];              /* ... and whose record */
@@ -130,13 +141,21 @@ byte counted[2];                /* uses, by the host when it was quiet */
     (word_next[AT(side, 0)] > 0 || word_next[AT(side, 1)] > 0)
 #define HAS_STORES(side) \
     (begun_next[side] > 0 || ended_next[side] > 0 || HAS_WORDS(side) || \
-     HAS_CELLS(side))
+     HAS_CELLS(side) || (side == SEND && decided_next > 0) || \
+     (side == RECV && IS_SPOILED))
+#define IS_SPOILED (spoiled[0] || spoiled[1])
 #define HAS_FLAGS(side) (halt_next[AT(side, 0)] || halt_next[AT(side, 1)])
 
 inline flush(next, now)
 {
     now  = next;
     next = 0
+}
+
+inline flush_spoiled(i)
+{
+    target[i]  = 0;
+    spoiled[i] = false
 }
 
 inline flush_cell(i)
@@ -152,6 +171,9 @@ inline drop()
 {
     begun_next[side]        = 0;
     ended_next[side]        = 0;
+    decided_next            = (side == SEND -> 0 : decided_next);
+    spoiled[0]              = spoiled[0] && side == SEND;
+    spoiled[1]              = spoiled[1] && side == SEND;
     word_next[AT(side, 0)]  = 0;
     word_next[AT(side, 1)]  = 0;
     halt_next[AT(side, 0)]  = halt_next[AT(side, 0)] && !dead[side];
@@ -168,6 +190,11 @@ end:
     do
     :: atomic { begun_next[side] > 0 -> flush(begun_next[side], begun[side]) }
     :: atomic { ended_next[side] > 0 -> flush(ended_next[side], ended[side]) }
+    :: atomic {
+        side == SEND && decided_next > 0 -> flush(decided_next, decided)
+       }
+    :: atomic { side == RECV && spoiled[0] -> flush_spoiled(0) }
+    :: atomic { side == RECV && spoiled[1] -> flush_spoiled(1) }
     :: atomic {
         word_next[AT(side, 0)] > 0 -> flush(word_next[AT(side, 0)], word[0])
        }
@@ -210,47 +237,81 @@ inline enter(side, b)
         mine = ticket[side];
         ticket[side]++;
 #endif
-        if
-        :: LEADS ->
+    }
+    if
+    :: LEADS ->
+        atomic {
+#ifndef NO_RELEASE
+            !(side == RECV && IS_SPOILED);
+            visible = (side == SEND -> source : visible);
+#endif
 #ifdef LOOK_FIRST
             halt = halted[side];
 #endif
             begun_next[side] = k
-        :: else
-        fi
-    }
+        }
+    :: else
+    fi
 }
 
-inline look_and_arrive(side)
-{
-#ifndef LOOK_FIRST
-    atomic {
-#ifndef NO_LOOK_FENCE
-        !HAS_STORES(side) ->
-#endif
-#ifndef NO_LOOK
-        halt = halted[side]
-#endif
-    }
+#define COMES_SECOND(side) (begun[1 - side] >= k)
+
+#ifdef NO_HALT_SEEN
+#define GIVES_UP(side) false
 #else
+#define GIVES_UP(side) halted[side]
+#endif
+
+/* The two loads may be done in any order */
+inline look(side)
+{
+#ifdef LOOK_FIRST
+    atomic { !HAS_STORES(side); what = COMES_SECOND(side) && !halt }
+#else
+#ifndef NO_LOOK_FENCE
     !HAS_STORES(side);
 #endif
+    if
+#ifdef NO_LOOK
+    :: what = COMES_SECOND(side)
+#else
+    :: halt = halted[side]; what = COMES_SECOND(side) && !halt
+    :: what = COMES_SECOND(side); halt = halted[side]; what = what && !halt
+#endif
+    fi
+#endif
+}
+
+inline arrive(side)
+{
 #ifdef NO_ACQUIRE
     early = visible;
 #endif
-    atomic {
-        if
-        :: halt -> what = false
+    look(side);
 #ifdef READY
-        :: else -> what = true
+    what = !halt;
 #else
-        :: else -> what = (arrive == 2 * k - 1); arrive++
+#ifndef NO_DECISION
+    if
+    :: side == SEND -> decided_next = 2 * k + (what -> 1 : 0)
+    :: side == RECV && what ->
+        atomic {
+            if
+#ifdef OLD_DECISION
+            :: decided >= 2 * k -> what = (decided % 2 == 0)
+#else
+            :: decided >= 2 * k -> what = (decided == 2 * k)
 #endif
-        fi;
-#ifndef NO_RELEASE
-        visible = (side == SEND -> source : visible);
+            :: GIVES_UP(side) -> what = false
+            fi
+        }
+    :: else
+    fi;
 #endif
+#endif
+    atomic {
         halt            = false;
+        visible         = (side == SEND -> source : visible);
         published[side] = k;
         verdict[side]   = what
     }
@@ -259,7 +320,7 @@ inline look_and_arrive(side)
 inline decide(side)
 {
     if
-    :: LEADS -> look_and_arrive(side)
+    :: LEADS -> arrive(side)
     :: else ->
         atomic {
 #ifdef STALE
@@ -393,7 +454,11 @@ inline start(side)
         MAY_START(side) ->
         if
         :: side == SEND -> source = k
+#ifdef READY
         :: else
+#else
+        :: else -> spoiled[0] = true; spoiled[CELLS - 1] = true
+#endif
         fi;
         started[side] = k;
 #ifdef READY

@@ -91,7 +91,6 @@ static void standin_settings_read(void)
     standin_set.offset   = (int)standin_number("STANDIN_OFFSET", 0, 1);
     standin_set.iomemory = (int)standin_number("STANDIN_IOMEMORY", 1, 1);
     standin_set.peer     = (int)standin_number("STANDIN_PEER", 1, 1);
-    standin_set.atomics  = (int)standin_number("STANDIN_ATOMICS", 1, 1);
     standin_set.signal   = (int)standin_number("STANDIN_SIGNAL", 0, 1);
     standin_set.dmabuf   = (int)standin_number("STANDIN_DMABUF", 1, 2);
     standin_set.mig      = (int)standin_number("STANDIN_MIG", 0, 1);
@@ -430,14 +429,6 @@ int standin_peer_can(int device, int peer, int *can)
     }
     *can = standin_set.peer && (device != peer);
     return standin_leave(STANDIN_OK);
-}
-
-int standin_peer_p2p(int device, int peer, int is_atomics, int *value)
-{
-    int err = standin_peer_can(device, peer, value);
-
-    *value = (err == STANDIN_OK) && *value && is_atomics && standin_set.atomics;
-    return err;
 }
 
 int standin_peer_enable(int peer)

@@ -93,7 +93,6 @@ typedef struct {
     int          offset;   /* Registered memory has an address of its own */
     int          iomemory; /* Memory of devices can be registered */
     int          peer;     /* Devices reach each other */
-    int          atomics;  /* ... with whole atomics */
     int          signal;   /* Waits are for signal memory only */
     int          mig;      /* Devices share a PCI address */
     int          managed;  /* The host reaches managed memory at all times */
@@ -512,8 +511,6 @@ const char *standin_name(const standin_name_t *names, int err);
 
 /* @a peer of the current device. */
 int standin_peer_can(int device, int peer, int *can);
-/* An attribute of two devices: that atomics between them are whole, or not */
-int standin_peer_p2p(int device, int peer, int is_atomics, int *value);
 int standin_peer_enable(int peer);
 
 

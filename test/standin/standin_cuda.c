@@ -157,9 +157,6 @@ int cuDeviceGetUuid_v2(void *uuid, int device)
     return standin_device_check(device);
 }
 
-/* NATIVE_ATOMIC_SUPPORTED alone */
-CUDA(cuDeviceGetP2PAttribute, (int *value, int attribute, int device, int peer),
-     standin_peer_p2p(device, peer, attribute == 3, value))
 CUDA(cuDeviceCanAccessPeer, (int *can, int device, int peer),
      standin_peer_can(device, peer, can))
 CUDA(cuDevicePrimaryCtxRetain, (void **ctx, int device),

@@ -48,7 +48,6 @@ int cuDeviceGetName(char *name, int length, int device);
 int cuDeviceGetAttribute(int *value, int attribute, int device);
 int cuDeviceGetPCIBusId(char *text, int length, int device);
 int cuDeviceGetUuid_v2(void *uuid, int device);
-int cuDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
 int cuDeviceCanAccessPeer(int *can, int device, int peer);
 int cuDevicePrimaryCtxRetain(void **ctx, int device);
 int cuDevicePrimaryCtxRelease(int device);

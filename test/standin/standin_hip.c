@@ -160,9 +160,6 @@ static int standin_hip_uuid(void *uuid, int device)
 
 STANDIN_SINCE(hipDeviceGetUuid, standin_hip_uuid, STANDIN_HIP_5_2);
 
-/* NativeAtomicSupported alone */
-HIP(hipDeviceGetP2PAttribute, (int *value, int attribute, int device, int peer),
-    standin_peer_p2p(device, peer, attribute == 2, value))
 HIP(hipDeviceCanAccessPeer, (int *can, int device, int peer),
     standin_peer_can(device, peer, can))
 HIP(hipDeviceEnablePeerAccess, (int peer, unsigned flags),

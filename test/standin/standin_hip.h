@@ -76,7 +76,6 @@ int hipDeviceSynchronize(void);
 int hipDeviceGetStreamPriorityRange(int *least, int *greatest);
 int hipDeviceGetPCIBusId(char *text, int length, int device);
 int hipDeviceGetUuid(void *uuid, int device);
-int hipDeviceGetP2PAttribute(int *value, int attribute, int device, int peer);
 int hipDeviceCanAccessPeer(int *can, int device, int peer);
 int hipDeviceEnablePeerAccess(int peer, unsigned flags);
 

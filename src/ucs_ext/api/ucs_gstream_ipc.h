@@ -68,9 +68,6 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
  *                      itself among them; -1 for all that the process has.
  * @param [out] devices Set to those, as a key names them.
  * @param [in]  max     How many fit there, at most 32.
- * @param [out] native  Bit i is set where atomics of the device to memory of
- *                      @a devices[i], and of that one to its memory, are whole.
- *                      NULL, or none of them for -1.
  *
  * @return How many there are in @a devices: 0 for the host, and if the runtime
  *         is not loaded or has no handles for memory.
@@ -78,8 +75,7 @@ void ucs_gstream_ipc_get_key(const void *address, size_t length,
  * Threads: may be called from any thread.
  */
 unsigned ucs_gstream_ipc_reach(ucs_gstream_type_t type, int device,
-                               uint32_t *devices, unsigned max,
-                               uint32_t *native);
+                               uint32_t *devices, unsigned max);
 
 
 /**

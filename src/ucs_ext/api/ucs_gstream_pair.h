@@ -8,8 +8,9 @@
  * that are numbered from 1. A start is a kernel (UCS_GSTREAM_CMD_PAIRS). The
  * kernel that starts a use second copies from the send's buffer to the
  * receive's and stores the use's number to the words of both sides, for which
- * their streams wait. No kernel waits for the other side, so it does not matter
- * which one runs when, or whether they run at the same time.
+ * their streams wait. No kernel waits for one of the other side that has not
+ * begun to run, so it does not matter which one runs when, or whether they run
+ * at the same time. Devices need no atomics between them, or with the host.
  *
  * A side starts no use before it has waited for the last one. To end a pair
  * from the host: store to `halted` of both records, with a fence behind that;
@@ -25,7 +26,6 @@
 #define UCS_GSTREAM_PAIR_H_
 
 #include <ucs_gstream.h>
-#include <ucs_gstream_ipc.h>
 #include <ucs/type/status.h>
 
 #include <stdint.h>
@@ -41,8 +41,9 @@ typedef struct ucs_gstream_pair_record {
     volatile uint64_t begun;  /**< Uses that its stream has begun to start */
     volatile uint64_t ended;  /**< ... and whose kernels have ended */
     volatile uint64_t halted; /**< Not 0: starts have no effect */
+    volatile uint64_t decided; /**< For the kernels */
     volatile uint64_t opened; /**< For the users: the other side is ready */
-    uint64_t          reserved[3]; /**< A cache line of its own */
+    uint64_t          reserved[2]; /**< A cache line of its own */
 } ucs_gstream_pair_record_t;
 
 
@@ -52,8 +53,8 @@ typedef struct ucs_gstream_cell *ucs_gstream_cell_h;
 
 /** The start of one use. */
 typedef struct ucs_gstream_pair {
+    int        is_send; /**< Non-zero: this side is the send's */
     uint64_t   cell;    /**< This side's, @ref ucs_gstream_cell_address */
-    uint64_t   arrive;  /**< The receive's, as this side's device has it */
     ucs_gstream_pair_record_t *record; /**< This side's */
     ucs_gstream_pair_record_t *other;  /**< The other one's */
     void       *dst;    /**< The receive's buffer, as this device has it */
@@ -113,18 +114,6 @@ void ucs_gstream_cell_put(ucs_gstream_cell_h cell);
  * Threads: any.
  */
 uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell);
-
-
-/**
- * Get what names a cell to other processes, as @ref ucs_gstream_ipc_get_key.
- *
- * @param [in]  cell The cell.
- * @param [out] key  The key; always set.
- *
- * Threads: any.
- */
-void ucs_gstream_cell_get_key(ucs_gstream_cell_h cell,
-                              ucs_gstream_ipc_key_t *key);
 
 
 /**

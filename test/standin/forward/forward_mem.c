@@ -5,7 +5,6 @@
 #define FORWARD_HOST_FLAGS 7u /* Portable, mapped, and IO memory or, of new
                                  memory, write-combined; the same in both */
 #define FORWARD_UNIFIED    4u /* CU_MEMORYTYPE_UNIFIED */
-#define FORWARD_FINE       1u /* hipDeviceMallocFinegrained */
 
 
 int hipMalloc(void **address, size_t size)
@@ -26,12 +25,11 @@ int hipMalloc(void **address, size_t size)
 FORWARD(hipMallocManaged, (void **address, size_t size, unsigned flags),
         forward_enter(), managed_alloc, (uint64_t*)address, size, flags)
 
-/* A device's atomics see all of CUDA's memory, as they do HIP's fine-grained
- * one. Memory for signals CUDA does not need. */
+/* Memory for signals, which CUDA does not need */
 int hipExtMallocWithFlags(void **address, size_t size, unsigned flags)
 {
-    return (flags <= FORWARD_FINE) ? hipMalloc(address, size) :
-                                     forward_end(FORWARD_UNSUPPORTED);
+    return (flags == 0) ? hipMalloc(address, size) :
+                          forward_end(FORWARD_UNSUPPORTED);
 }
 
 static FORWARD(forward_free, (void *address), forward_enter(), mem_free,

@@ -28,8 +28,8 @@
  * its end later: none of them waits for it.
  *
  * Paired. Where both buffers are in devices that kernels of the library run on,
- * and that reach each other with whole atomics: a start is a kernel, and the
- * one that starts a use second copies (ucs_gstream_pair.h, st_direct_pair.c).
+ * and that reach each other: a start is a kernel, and the one that starts a use
+ * second copies (ucs_gstream_pair.h, st_direct_pair.c).
  * No thread has a part in it, but where a stream that starts the use runs no
  * such kernels.
  *
@@ -165,12 +165,10 @@ typedef struct ucp_st_direct_op {
     ucs_list_link_t       opening;   /* ... there */
     uint8_t               is_device; /* a buffer is in a device; read-only */
     uint8_t               is_attached;/* no buffer is mapped; read-only */
-    ucs_gstream_ipc_h     cell_ipc;  /* paired: of the receive's cell, or NULL;
-                                        worker's lock */
-    uint64_t              cell_offset; /* ... there, bytes */
-    ucs_gstream_pair_t    pairing;   /* what a start does; read-only from when
-                                        all is open, but for `use`, which is
-                                        that of the last stream's start */
+    ucs_gstream_pair_t    pairing;   /* paired: what a start does; read-only
+                                        from when all is open, but for `use`,
+                                        which is that of the last stream's start
+                                        */
     uint8_t               is_threaded;/* threads start its uses; worker's lock,
                                         as the next one */
     uint8_t               is_lost;   /* the device of its stream is */
@@ -374,9 +372,9 @@ void ucp_st_direct_gpu_ask(ucp_st_op_t *op);
  *  the message's. */
 int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length);
 
-/** Where a device is among those that a side reaches; -1 if it is not. */
-int ucp_st_direct_gpu_find(const ucp_st_direct_gpu_t *own, unsigned type,
-                           uint32_t device);
+/** Non-zero if a device is among those that a side reaches. */
+int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
+                                     unsigned type, uint32_t device);
 
 /** What an operation has said; of the host if that is nothing. */
 const ucp_st_direct_gpu_t *

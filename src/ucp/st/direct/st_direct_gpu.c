@@ -65,13 +65,11 @@ static unsigned ucp_st_direct_gpu_first(const ucp_st_direct_gpu_t *gpu,
 static void ucp_st_direct_gpu_add(ucp_st_direct_gpu_t *gpu,
                                   ucs_gstream_type_t type, int device)
 {
-    unsigned first  = ucp_st_direct_gpu_first(gpu, type);
-    uint32_t native = 0;
+    unsigned first = ucp_st_direct_gpu_first(gpu, type);
 
     gpu->num_reached[type] =
             ucs_gstream_ipc_reach(type, device, &gpu->reached[first],
-                                  UCP_ST_DIRECT_MAX_DEVICES - first, &native);
-    gpu->native           |= native << first;
+                                  UCP_ST_DIRECT_MAX_DEVICES - first);
 }
 
 /* The buffer itself is in a device, in one piece, and a lane can do without
@@ -100,8 +98,8 @@ void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
     if (!ucp_st_direct_gpu_is_asked(op, op->length)) {
         return;
     }
-    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0, NULL);
-    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0, NULL);
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
+    (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
     if ((op->blocks.width == 0) && ucp_st_stage_is_device(&op->memory)) {
         op->ipc_key = malloc(sizeof(*op->ipc_key));
     }
@@ -133,8 +131,8 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
             gpu->num_reached[UCS_GSTREAM_TYPE_CUDA]) > 0;
 }
 
-int ucp_st_direct_gpu_find(const ucp_st_direct_gpu_t *own, unsigned type,
-                           uint32_t device)
+int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
+                                     unsigned type, uint32_t device)
 {
     unsigned i   = ucp_st_direct_gpu_first(own, type);
     unsigned end = ucs_min(i + own->num_reached[type],
@@ -143,7 +141,7 @@ int ucp_st_direct_gpu_find(const ucp_st_direct_gpu_t *own, unsigned type,
     while ((i < end) && (own->reached[i] != device)) {
         ++i;
     }
-    return (i < end) ? (int)i : -1;
+    return i < end;
 }
 
 /* One side copies between the buffers of both */
@@ -161,7 +159,7 @@ static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
         (!is_near && !other->key.is_given)) {
         return 0;
     }
-    return ucp_st_direct_gpu_find(own, type, other->key.device) >= 0;
+    return ucp_st_direct_gpu_reaches_device(own, type, other->key.device);
 }
 
 const ucp_st_direct_gpu_t *

@@ -4,9 +4,8 @@
  * data by kernels (ucs_gstream_pair.h).
  *
  * A pair is moved so if both buffers are in one device, or in two that reach
- * each other with whole atomics, and each process reaches the other's buffer,
- * the receive's cell and the record of the other side. In one process two
- * devices would have to be told to reach each other: that is the
+ * each other, and each process reaches the other's buffer and record. In one
+ * process two devices would have to be told to reach each other: that is the
  * application's.
  *
  * Records of a process lie in a file of their own, which devices reach: to
@@ -177,21 +176,7 @@ void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
     }
     direct->pairing.record = ucp_st_direct_record_get(&gpu->records,
                                                       &gpu->record);
-    if (direct->pairing.record == NULL) {
-        return;
-    }
-    ucs_gstream_cell_get_key(op->cell, &gpu->cell);
-    gpu->cell_address = ucs_gstream_cell_address(op->cell);
-}
-
-/* A side's device adds to the memory of the other's as that one does */
-static int ucp_st_direct_pair_is_native(const ucp_st_direct_gpu_t *own,
-                                        const ucp_st_direct_gpu_t *other)
-{
-    int i = ucp_st_direct_gpu_find(own, own->key.type, other->key.device);
-
-    return (own->key.device == other->key.device) ||
-           ((i >= 0) && (own->native & UCS_BIT(i)));
+    gpu->has_record = (direct->pairing.record != NULL);
 }
 
 const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
@@ -208,35 +193,34 @@ const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
         (other->key.device == 0)) {
         return "the two buffers are not in devices of one kind that are known";
     }
-    if (!ucp_st_direct_pair_is_native(own, other) ||
-        !ucp_st_direct_pair_is_native(other, own)) {
-        return "the two devices do not reach each other with whole atomics";
+    if (!ucp_st_direct_gpu_reaches_device(own, own->key.type,
+                                          other->key.device) ||
+        !ucp_st_direct_gpu_reaches_device(other, own->key.type,
+                                          own->key.device)) {
+        return "the two devices do not reach each other";
     }
     if (is_near && (own->key.device != other->key.device)) {
         return "the two buffers are in one process, in two devices";
     }
-    if ((own->cell.device == 0) || (other->cell.device == 0)) {
+    if (!own->has_record || !other->has_record) {
         return "the device runs no kernels of the library, or had no room";
     }
-    if (!is_near && (!own->key.is_given || !other->key.is_given ||
-                     !own->cell.is_given || !other->cell.is_given)) {
+    if (!is_near && (!own->key.is_given || !other->key.is_given)) {
         return "memory has no handle for other processes";
     }
     return NULL;
 }
 
 /* What is the same for all starts, once all is open */
-static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer,
-                                   uint64_t arrive)
+static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer)
 {
     ucs_gstream_pair_t *pair = &direct->pairing;
-    int is_send              = (direct->dir == UCP_ST_DIR_SEND);
 
     direct->other_buffer = buffer;
+    pair->is_send        = (direct->dir == UCP_ST_DIR_SEND);
     pair->cell           = ucs_gstream_cell_address(direct->op->cell);
-    pair->arrive         = is_send ? arrive : pair->cell;
-    pair->dst            = is_send ? buffer : direct->buffer;
-    pair->src            = is_send ? direct->buffer : buffer;
+    pair->dst            = pair->is_send ? buffer : direct->buffer;
+    pair->src            = pair->is_send ? direct->buffer : buffer;
     pair->length         = direct->length;
 }
 
@@ -258,17 +242,8 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
         return status;
     }
     if (op->peer->process.is_near) {
-        ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address,
-                               other->cell_address);
+        ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address);
         return UCS_OK;
-    }
-    if (op->dir == UCP_ST_DIR_SEND) {
-        direct->cell_offset = other->cell.offset;
-        status = ucs_gstream_ipc_open(&other->cell, op->memory.device,
-                                      &direct->cell_ipc);
-        if (status != UCS_OK) {
-            return status;
-        }
     }
     op->is_opening = 1;
     return ucp_st_direct_gpu_open_ipc(direct, &other->key, op->memory.device);
@@ -277,22 +252,7 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
 ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
                                        void *buffer)
 {
-    uint64_t arrive = 0;
-    ucs_status_t status;
-    uint64_t length;
-    void *start;
-
-    if (direct->cell_ipc != NULL) {
-        status = ucs_gstream_ipc_look(direct->cell_ipc, &start, &length);
-        if (status != UCS_OK) {
-            return status;
-        }
-        arrive = (uintptr_t)start + direct->cell_offset;
-        if ((direct->cell_offset >= length) || ((arrive % 8) != 0)) {
-            return UCS_ERR_INVALID_PARAM;
-        }
-    }
-    ucp_st_direct_pair_set(direct, buffer, arrive);
+    ucp_st_direct_pair_set(direct, buffer);
     __atomic_store_n(&direct->pairing.other->opened, 1, __ATOMIC_RELEASE);
     if (!__atomic_load_n(&direct->pairing.record->opened, __ATOMIC_ACQUIRE)) {
         return UCS_INPROGRESS;
@@ -303,7 +263,6 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
 
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
 {
-    ucs_gstream_ipc_close(direct->cell_ipc);
     if (direct->pairing.record == NULL) {
         return;
     }

@@ -84,13 +84,10 @@ typedef struct ucp_st_direct_gpu {
     uint32_t              reached[UCP_ST_DIRECT_MAX_DEVICES]; /**< Devices whose
                                    memory this side can copy from and to its
                                    buffer: those of HIP, then of CUDA */
-    uint32_t              native;  /**< Bit i: atomics between the buffer's and
-                                        reached[i] are whole */
-    uint32_t              reserved;
-    ucs_gstream_ipc_key_t cell;    /**< Tier K; of the host if there is none */
-    uint64_t              cell_address; /**< ... in its process */
     ucp_st_direct_file_t  records; /**< Where its record is, */
     uint64_t              record;  /**< ... from the begin */
+    uint8_t               has_record; /**< Tier K: it is ready for that */
+    uint8_t               reserved[7];
 } ucp_st_direct_gpu_t;
 
 /** Slots of a pair: uses, or pieces of one, that can be under way. One side
@@ -155,7 +152,7 @@ _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
 _Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
 _Static_assert(sizeof(ucs_gstream_ipc_key_t) == 80, "wire format");
-_Static_assert(sizeof(ucp_st_direct_gpu_t) == 272, "wire format");
+_Static_assert(sizeof(ucp_st_direct_gpu_t) == 184, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");
