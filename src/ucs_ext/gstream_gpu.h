@@ -36,9 +36,7 @@ enum {
     GSTREAM_GPU_THREADS_CUDA    = 1,  /**< Of a block, at most */
     GSTREAM_GPU_THREADS_HIP     = 56,
     GSTREAM_GPU_PROCESSORS_CUDA = 16, /**< That run blocks */
-    GSTREAM_GPU_PROCESSORS_HIP  = 63,
-    GSTREAM_GPU_ATOMICS_CUDA    = 3,  /**< Of two devices: whole atomics */
-    GSTREAM_GPU_ATOMICS_HIP     = 2
+    GSTREAM_GPU_PROCESSORS_HIP  = 63
 };
 
 /** Attributes of pointers, of both runtimes. */
@@ -66,11 +64,14 @@ enum {
 #define GSTREAM_GPU_CAPTURE_RELAXED 2
 
 
-/** Flags that versions have other numbers for. */
+/** Flags that runtimes or versions have other numbers for; 0: there is none. */
 typedef enum gstream_gpu_flag {
     GSTREAM_GPU_REGISTER_IO, /**< The memory is registers of a device */
-    GSTREAM_GPU_IPC_PEER     /**< Let devices reach each other when memory is
+    GSTREAM_GPU_IPC_PEER,    /**< Let devices reach each other when memory is
                                   opened */
+    GSTREAM_GPU_NO_BARRIER,  /**< Of a store: not behind all that the stream did
+                                  before, for the whole system */
+    GSTREAM_GPU_FLAG_LAST
 } gstream_gpu_flag_t;
 
 
@@ -102,8 +103,6 @@ typedef struct gstream_gpu_ipc_calls {
     int (*get_pci)(char *text, int length, int device);
     int (*get_uuid)(uint8_t *uuid, int device); /* 16 bytes; may be NULL */
     int (*can_access)(int *can_p, int device, int peer);
-    int (*get_p2p)(int *value_p, int attribute, int device, int peer); /* Or
-                                                                    NULL */
     int (*get_allocation)(uint64_t *start_p, size_t *length_p,
                           uint64_t address);
     int (*get_handle)(gstream_gpu_ipc_handle_t *handle, uint64_t address);
@@ -135,6 +134,7 @@ typedef struct gstream_gpu_calls {
     int (*memory_unregister)(void *start);
     int (*memory_device)(uint64_t *device_p, void *host, unsigned flags);
     int (*pointer)(void *value, int attribute, uint64_t address);
+    int (*allocate)(uint64_t *address_p, size_t length);
     int (*load_module)(void **module_p, const void *image);
     int (*get_function)(void **function_p, void *module, const char *name);
     int (*launch_kernel)(void *function, unsigned grid_x, unsigned grid_y,
@@ -205,11 +205,6 @@ typedef struct gstream_gpu_ops {
      *  the runtime; may fill in why it failed. */
     int (*load)(const gstream_gpu_t *gpu, void **module_p,
                 char reason[UCS_GSTREAM_TEXT_MAX]);
-
-    /** Allocate memory of the caller's current place, of which atomics of other
-     *  devices are whole. A result of the runtime. */
-    int (*allocate)(const gstream_gpu_t *gpu, uint64_t *address_p,
-                    size_t length);
 
     /** Whether a handle can be a stream of the runtime; any value. */
     int (*is_stream)(const gstream_gpu_t *gpu, void *handle);

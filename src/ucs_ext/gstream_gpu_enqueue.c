@@ -276,8 +276,14 @@ static int gstream_gpu_is_wait(const ucs_gstream_cmd_t *cmd)
            (cmd->type == UCS_GSTREAM_CMD_WAITALL);
 }
 
+static unsigned gstream_gpu_no_barrier(const gstream_gpu_stream_t *stream)
+{
+    return stream->gpu->ops->flag(stream->gpu, GSTREAM_GPU_NO_BARRIER);
+}
+
 /* Adds a store behind waits that tells when the stream has passed them, if that
- * is asked for: to a row of operations, or as a step of its own */
+ * is asked for: to a row of operations, or as a step of its own. It says
+ * nothing of memory. */
 static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
                                           gstream_gpu_op_t *op, int is_in_row,
                                           size_t *num_steps)
@@ -298,6 +304,7 @@ static ucs_status_t gstream_gpu_make_mark(gstream_gpu_stream_t *stream,
         ++*num_steps;
     }
     ++stream->steps[*num_steps - 1].num_ops;
+    op->flags       = gstream_gpu_no_barrier(stream);
     stream->marking = number;
     stream->mark_op = op;
     return UCS_OK;
@@ -405,6 +412,24 @@ static int gstream_gpu_run_pairs(gstream_gpu_stream_t *stream,
     return result;
 }
 
+/* Of stores that follow each other the first one comes behind all that the
+ * stream did before, and the last one behind them all: those between need no
+ * barrier, which takes longer than the store. */
+static void gstream_gpu_relax_stores(const gstream_gpu_stream_t *stream,
+                                     gstream_gpu_op_t *ops, size_t count)
+{
+    size_t num = 0; /* stores in a row */
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        num = ((ops[i].operation == GSTREAM_GPU_OP_WRITE64) &&
+               (&ops[i] != stream->mark_op)) ? (num + 1) : 0;
+        if (num > 2) {
+            ops[i - 1].flags = gstream_gpu_no_barrier(stream);
+        }
+    }
+}
+
 /* Enqueues stores and waits, and counts the calls that were made. A result of
  * the runtime. */
 static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
@@ -416,6 +441,7 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
     int result               = GSTREAM_GPU_OK;
     size_t num_waits, num, i;
 
+    gstream_gpu_relax_stores(stream, ops, count);
     for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
         num = gstream_gpu_count_kernel(stream, &ops[i], count - i, &num_waits);
         if (num > 0) {

@@ -38,7 +38,6 @@ enum {
     GSTREAM_HIP_MEMORY_DEVICE   = 2,
     GSTREAM_HIP_COPY_DEFAULT    = 4,
     GSTREAM_HIP_REGISTER_IO     = 4,
-    GSTREAM_HIP_FINE_GRAINED    = 1,
     GSTREAM_HIP_CAN_WAIT        = 10013, /* CanUseStreamWaitValue */
     GSTREAM_HIP_VERSION_6       = 60000000,
     GSTREAM_HIP_VERSION_7       = 70000000,
@@ -58,8 +57,7 @@ enum {
     GSTREAM_HIP_LAUNCH,        /* Or NULL: Debian 12's HIP 5.2 has it in the
                                   header alone */
     GSTREAM_HIP_CALLBACK,
-    GSTREAM_HIP_RESULT_NAME,
-    GSTREAM_HIP_ALLOCATE
+    GSTREAM_HIP_RESULT_NAME
 };
 
 typedef int (*gstream_hip_get_func_t)(int *device_p);
@@ -80,23 +78,11 @@ typedef void (*gstream_hip_callback_t)(void *stream, int status, void *arg);
 typedef int (*gstream_hip_callback_func_t)(void *stream,
                                            gstream_hip_callback_t func,
                                            void *arg, unsigned flags);
-typedef int (*gstream_hip_allocate_func_t)(uint64_t *address_p, size_t length,
-                                           unsigned flags);
 typedef const char *(*gstream_hip_name_func_t)(int result);
 
 #define GSTREAM_HIP_CALL(_gpu, _type, _index) \
     ((_type)(_gpu)->calls.special[_index])
 
-
-/* Other memory is coarse-grained: a device's atomics to another one's may stay
- * in its own cache */
-static int gstream_hip_allocate(const gstream_gpu_t *gpu, uint64_t *address_p,
-                                size_t length)
-{
-    return GSTREAM_HIP_CALL(gpu, gstream_hip_allocate_func_t,
-                            GSTREAM_HIP_ALLOCATE)(address_p, length,
-                                                  GSTREAM_HIP_FINE_GRAINED);
-}
 
 /* `last` has device -1 where the caller's is the right one */
 static int gstream_hip_enter(const gstream_gpu_t *gpu,
@@ -258,6 +244,9 @@ static unsigned gstream_hip_flag(const gstream_gpu_t *gpu,
     if (flag == GSTREAM_GPU_IPC_PEER) {
         return gpu->version >= GSTREAM_HIP_VERSION_6;
     }
+    if (flag == GSTREAM_GPU_NO_BARRIER) {
+        return 0;
+    }
     return ((gpu->version >= GSTREAM_HIP_VERSION_7) &&
             (gpu->version < GSTREAM_HIP_VERSION_7_2)) ?
                    0 :
@@ -415,6 +404,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(memory_unregister, "hipHostUnregister"),
     GSTREAM_HIP_NAME(memory_device, "hipHostGetDevicePointer"),
     GSTREAM_HIP_NAME(pointer, "hipPointerGetAttribute"),
+    GSTREAM_HIP_NAME(allocate, "hipMalloc"),
     GSTREAM_HIP_NAME(load_module, "hipModuleLoadData"),
     GSTREAM_HIP_NAME(get_function, "hipModuleGetFunction"),
     GSTREAM_HIP_NAME(launch_kernel, "hipModuleLaunchKernel"),
@@ -423,7 +413,6 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_pci, "hipDeviceGetPCIBusId"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_uuid, "hipDeviceGetUuid"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.can_access, "hipDeviceCanAccessPeer"),
-    GSTREAM_HIP_NAME_OR_NULL(ipc.get_p2p, "hipDeviceGetP2PAttribute"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_allocation, "hipMemGetAddressRange"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.get_handle, "hipIpcGetMemHandle"),
     GSTREAM_HIP_NAME_OR_NULL(ipc.open, "hipIpcOpenMemHandle"),
@@ -438,8 +427,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY2D], "hipMemcpy2DAsync"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_LAUNCH], "hipLaunchHostFunc"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_CALLBACK], "hipStreamAddCallback"),
-    GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName"),
-    GSTREAM_HIP_NAME(special[GSTREAM_HIP_ALLOCATE], "hipExtMallocWithFlags")
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_RESULT_NAME], "hipGetErrorName")
 };
 
 static const char *const gstream_hip_libraries[] = {
@@ -460,7 +448,6 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .copy           = gstream_hip_copy,
     .launch         = gstream_hip_launch,
     .load           = gstream_hip_load,
-    .allocate       = gstream_hip_allocate,
     .is_stream      = gstream_hip_is_stream,
     .flag           = gstream_hip_flag,
     .is_device_type = gstream_hip_is_device_type,

@@ -33,6 +33,7 @@ typedef struct {
 typedef struct {
     unsigned long calls;      /**< Of the runtime, all together */
     unsigned long writes;     /**< Also those in batches */
+    unsigned long barriers;   /**< Of these, behind all that came before */
     unsigned long waits;      /**< Also those in batches */
     unsigned long batches;
     unsigned long copies;

@@ -66,8 +66,10 @@ static void standin_ops_count(const standin_op_t *ops, size_t count,
 
     standin_count.batches += (unsigned)is_batch;
     for (i = 0; i < count; ++i) {
-        standin_count.waits  += (unsigned)standin_is_wait(&ops[i]);
-        standin_count.writes += (unsigned)standin_is_write(&ops[i]);
+        standin_count.waits    += (unsigned)standin_is_wait(&ops[i]);
+        standin_count.writes   += (unsigned)standin_is_write(&ops[i]);
+        standin_count.barriers += standin_is_write(&ops[i]) &&
+                                  (ops[i].flags == 0);
     }
 }
 

@@ -377,6 +377,7 @@ GPU_CASE(batches)
     CU_ASSERT_EQUAL(after.batches - before.batches,
                     rt->is_hip ? 0 : 2);
     CU_ASSERT_EQUAL(after.writes - before.writes, WORDS);
+    CU_ASSERT_EQUAL(after.barriers - before.barriers, rt->is_hip ? WORDS : 2);
     CU_ASSERT_EQUAL(after.waits - before.waits, rt->is_hip ? 0 : WORDS);
     CU_ASSERT_EQUAL(after.kernels - before.kernels, rt->is_hip ? 1 : 0);
     CU_ASSERT_EQUAL(after.host_funcs, before.host_funcs);

@@ -24,7 +24,7 @@
 /**
  * The calls of a queue whose stream runs no functions. Calls are made for a
  * batch, and open from just before it is enqueued until they have run: a batch
- * has not passed before they have.
+ * has not passed before they have. One that ends with a call has passed then.
  *
  * The stream's store of a number, a release for the whole system, pairs with an
  * acquire load of the word: a function sees all that the stream did before.
@@ -45,7 +45,9 @@ typedef struct ucp_st_calls {
     ucs_list_link_t   unused;
     int               is_running; /* a thread runs the first one */
     uint64_t          first_seq;  /* batch of the first open one, or UINT64_MAX;
-                                     atomic: read without the lock */
+                                     atomic: read without the lock, as the next
+                                     one */
+    uint64_t          passed;     /* batches that have passed, as calls tell */
 } ucp_st_calls_t;
 
 /** Make the calls of a new queue, if its stream needs them. The worker's lock
@@ -64,8 +66,8 @@ uint64_t ucp_st_calls_add(ucp_st_calls_t *calls, ucs_gstream_func_t func,
                           void *arg, size_t size);
 
 /** The calls that were made are open: they are of this batch, which is about to
- *  be enqueued. */
-void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq);
+ *  be enqueued, and which ends with the last one if `is_end`. */
+void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq, int is_end);
 
 /** That batch, the last one, was not enqueued: drop its calls. The stream has
  *  not come to them, so that none runs. */

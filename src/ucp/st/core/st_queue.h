@@ -33,8 +33,9 @@ typedef struct ucp_st_queue_saved {
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
- * Every batch of commands ends with a store of its number. The stream's release
- * store pairs with ucp_st_queue_passed()'s acquire load.
+ * Every batch of commands ends with a store of its number, or of that of a call
+ * (st_call.h). The stream's release store pairs with ucp_st_queue_passed()'s
+ * acquire load, or with that of the thread which runs the call.
  */
 struct ucp_st_queue {
     ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
@@ -93,11 +94,13 @@ static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
     uint64_t passed = __atomic_load_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED],
                                       __ATOMIC_ACQUIRE);
-    uint64_t first;
+    uint64_t called, first;
 
     if (queue->calls == NULL) {
         return passed;
     }
+    called = __atomic_load_n(&queue->calls->passed, __ATOMIC_ACQUIRE);
+    passed = (passed < called) ? called : passed;
     /* Behind the word: calls of batches that the caller knows of are there */
     first = __atomic_load_n(&queue->calls->first_seq, __ATOMIC_ACQUIRE);
     return (passed < first) ? passed : (first - 1);

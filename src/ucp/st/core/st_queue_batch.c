@@ -48,19 +48,26 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     return ucp_st_queue_status(queue);
 }
 
+/* Whether the command before `cmd` is a store that has the service thread run a
+ * function */
+static int ucp_st_queue_is_behind_call(ucp_st_queue_h queue,
+                                       const ucs_gstream_cmd_t *cmd)
+{
+    return (cmd > queue->cmds) && (cmd[-1].type == UCS_GSTREAM_CMD_WRITE64) &&
+           (cmd[-1].u.word.address == queue->marks[UCP_ST_QUEUE_WORD_CALL]);
+}
+
 /* Write to `cmd` the store that has the service thread run a function, unless
  * the command before is such a store */
 static size_t ucp_st_queue_add_number(ucp_st_queue_h queue,
                                       ucs_gstream_func_t func, void *arg,
                                       size_t size, ucs_gstream_cmd_t *cmd)
 {
-    volatile uint64_t *word = queue->marks[UCP_ST_QUEUE_WORD_CALL];
-    size_t count            = 0;
+    size_t count = 0;
 
-    if ((cmd == queue->cmds) || (cmd[-1].type != UCS_GSTREAM_CMD_WRITE64) ||
-        (cmd[-1].u.word.address != word)) {
+    if (!ucp_st_queue_is_behind_call(queue, cmd)) {
         cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = word;
+        cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_CALL];
         ++cmd;
         ++count;
     }
@@ -152,6 +159,7 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
+    int is_call            = ucp_st_queue_is_behind_call(queue, end);
     ucs_gstream_cmd_t *cmd;
 
     if ((queue->calls != NULL) && queue->calls->is_short) {
@@ -169,12 +177,15 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
         }
     }
 
-    end->type           = UCS_GSTREAM_CMD_WRITE64;
-    end->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_PASSED];
-    end->u.word.value   = ++queue->seq;
-    queue->num_cmds     = num_cmds + 1;
+    ++queue->seq;
+    if (!is_call) {
+        end->type           = UCS_GSTREAM_CMD_WRITE64;
+        end->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_PASSED];
+        end->u.word.value   = queue->seq;
+    }
+    queue->num_cmds = num_cmds + !is_call;
     if (queue->calls != NULL) {
-        ucp_st_calls_commit(queue->calls, queue->seq);
+        ucp_st_calls_commit(queue->calls, queue->seq, is_call);
     }
     return UCS_OK;
 }

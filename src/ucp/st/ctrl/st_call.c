@@ -32,6 +32,7 @@ typedef struct ucp_st_call {
     ucs_list_link_t    list;   /* in the queue's made, open or unused */
     uint64_t           number; /* of the queue, from 1 */
     uint64_t           seq;    /* of its batch */
+    uint64_t           passed; /* batches that have passed with it */
     ucs_gstream_func_t func;
     void               *arg;   /* for it: the user's, or */
     size_t             room;
@@ -166,7 +167,7 @@ static void ucp_st_calls_update(ucp_st_calls_t *calls)
     __atomic_store_n(&calls->first_seq, seq, __ATOMIC_RELEASE);
 }
 
-void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq)
+void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq, int is_end)
 {
     ucp_st_call_worker_t *self = ucp_st_call_worker(calls->worker);
     int was_open;
@@ -176,8 +177,10 @@ void ucp_st_calls_commit(ucp_st_calls_t *calls, uint64_t seq)
         return;
     }
     ucs_list_for_each(call, &calls->made, list) {
-        call->seq = seq;
+        call->seq    = seq;
+        call->passed = seq - 1;
     }
+    ucs_list_tail(&calls->made, ucp_st_call_t, list)->passed += (is_end != 0);
     calls->number = calls->last_made;
     (void)pthread_mutex_lock(&calls->lock);
     was_open = !ucs_list_is_empty(&calls->open);
@@ -233,6 +236,7 @@ unsigned ucp_st_calls_run(ucp_st_calls_t *calls)
         (void)pthread_mutex_lock(&calls->lock);
         ucs_list_del(&call->list);
         ucs_list_add_head(&calls->unused, &call->list);
+        __atomic_store_n(&calls->passed, call->passed, __ATOMIC_RELEASE);
         ucp_st_calls_update(calls);
     }
     calls->is_running = 0;
