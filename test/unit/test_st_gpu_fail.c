@@ -227,13 +227,15 @@ static void run_cut(gpu_t *gpu)
     ucp_st_queue_error_t error = {0};
     uint64_t gate              = 0;
     st_side_t *a               = &gpu->side[ST_A];
+    gpu_place_t place;
     ucp_st_op_h op[2];
 
-    op[ST_A] = st_send(a, sent[0], LENGTH, 0);
+    gpu_place_get(gpu, &place, 0, LENGTH, 0);
+    op[ST_A] = st_send(a, place.buffer, LENGTH, 0);
     op[ST_B] = st_recv(&gpu->side[ST_B], received[0], LENGTH, 0);
     st_match_ok(op[ST_A], op[ST_B]);
     st_hold(a, &gate);
-    fail_calls(gpu, 2, 1, UNKNOWN); /* the store of the batch's number */
+    fail_calls(gpu, 2, 1, UNKNOWN); /* the store behind the copy */
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, op[ST_A]), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(ucp_st_queue_query(a->queue, &error), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(a->queue), UCS_ERR_BUSY);
@@ -246,6 +248,7 @@ static void run_cut(gpu_t *gpu)
     CU_ASSERT_EQUAL(st_stats(a).proxied, 0);
     st_free2(op[ST_A], op[ST_B]);
     renew(gpu, a);
+    gpu_place_put(gpu, &place);
 }
 
 ST_CASE_CALL(cut_hip, gpu_run(1, "host", run_cut))
@@ -274,7 +277,7 @@ static void run_cut_wait(gpu_t *gpu)
 ST_CASE_CALL(cut_wait_hip, gpu_run(1, "host", run_cut_wait))
 ST_CASE_CALL(cut_wait_direct_hip, gpu_run(1, "direct", run_cut_wait))
 
-/* The same for a put, a quiet, a wait for a signal, and messages that are used
+/* The same for a quiet, a wait for a signal, and one for messages that are used
  * once: what the call names is given back all the same */
 static void run_cut_others(gpu_t *gpu)
 {
@@ -296,22 +299,18 @@ static void run_cut_others(gpu_t *gpu)
     st_windows_init(&gpu->pair, windows, LENGTH, 1);
     put  = st_rma_params(&windows[ST_A], 0, LENGTH);
     wait = st_wait_params(&windows[ST_A], 0, 1);
-    for (i = 0; i < 5; ++i) {
-        if (i == 1) {
+    for (i = 0; i < 3; ++i) {
+        if (i == 0) {
             CU_ASSERT_EQUAL(ucp_st_enqueue_put(a->queue, &put), UCS_OK);
         }
-        if (i >= 3) {
+        if (i == 2) {
             CU_ASSERT_EQUAL(ucp_st_enqueue_send(a->queue, &message, NULL),
                             UCS_OK);
-        }
-        if (i == 4) {
             CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(a->queue), UCS_OK);
         }
         fail_calls(gpu, 2, 1, UNKNOWN);
-        status = (i == 0) ? ucp_st_enqueue_put(a->queue, &put) :
-                 (i == 1) ? ucp_st_enqueue_quiet(a->queue) :
-                 (i == 2) ? ucp_st_enqueue_wait_signal(a->queue, &wait) :
-                 (i == 3) ? ucp_st_enqueue_batch_start(a->queue) :
+        status = (i == 0) ? ucp_st_enqueue_quiet(a->queue) :
+                 (i == 1) ? ucp_st_enqueue_wait_signal(a->queue, &wait) :
                             ucp_st_enqueue_batch_wait(a->queue);
         CU_ASSERT_EQUAL(status, UCS_ERR_IO_ERROR);
         CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_IO_ERROR);
