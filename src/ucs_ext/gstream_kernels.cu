@@ -167,6 +167,57 @@ GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
     GSTREAM_COPY_UNITS(unsigned char, dst, src, length, first, step);
 }
 
+/* Where a byte of a message lies in its buffer: in a row, or without rows */
+GSTREAM_FUNC unsigned long long gstream_place(unsigned long long at,
+                                              unsigned width, unsigned pitch)
+{
+    return (width == 0) ? at : (at / width * pitch + at % width);
+}
+
+#define GSTREAM_COPY_ROWS(_type, _pair, _first, _step) \
+    do { \
+        unsigned long long _at = sizeof(_type) * (_first); \
+        \
+        for (; _at < (_pair)->length; _at += sizeof(_type) * (_step)) { \
+            GSTREAM_PUT(_type, (_pair)->dst + \
+                               gstream_place(_at, (_pair)->dst_width, \
+                                             (_pair)->dst_pitch), \
+                        GSTREAM_GET(_type, (_pair)->src + \
+                                           gstream_place(_at, \
+                                                         (_pair)->src_width, \
+                                                         (_pair)->src_pitch))); \
+        } \
+    } while (0)
+
+/* The same of rows, in units that divide all of their lengths and places */
+GSTREAM_FUNC void gstream_copy_rows(const gstream_kernel_pair_t *pair,
+                                    unsigned long long first,
+                                    unsigned long long step)
+{
+    unsigned long long all = pair->dst | pair->src | pair->length |
+                             pair->dst_width | pair->dst_pitch |
+                             pair->src_width | pair->src_pitch;
+
+    if (all % 16 == 0) {
+        GSTREAM_COPY_ROWS(gstream_wide_t, pair, first, step);
+    } else if (all % 4 == 0) {
+        GSTREAM_COPY_ROWS(unsigned, pair, first, step);
+    } else {
+        GSTREAM_COPY_ROWS(unsigned char, pair, first, step);
+    }
+}
+
+/* Copies a message: the share of a thread, of so many */
+GSTREAM_FUNC void gstream_pair_copy(const gstream_kernel_pair_t *pair,
+                                    unsigned first, unsigned step)
+{
+    if ((pair->dst_width | pair->src_width) == 0) {
+        gstream_copy(pair->dst, pair->src, pair->length, first, step);
+    } else {
+        gstream_copy_rows(pair, first, step);
+    }
+}
+
 #define GSTREAM_CELL(_pair, _field) \
     ((_pair)->cell + __builtin_offsetof(gstream_kernel_cell_t, _field))
 #define GSTREAM_RECORD(_record, _field) \
@@ -231,9 +282,8 @@ GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
     }
     if (decision % 2 != 0) {
         GSTREAM_FENCE(); /* Behind the other side's `begun` */
-        gstream_copy(pair->dst, pair->src, pair->length,
-                     block * head->num_threads + GSTREAM_THREAD(),
-                     head->num_blocks * head->num_threads);
+        gstream_pair_copy(pair, block * head->num_threads + GSTREAM_THREAD(),
+                          head->num_blocks * head->num_threads);
         GSTREAM_FENCE(); /* In front of the words */
     }
     GSTREAM_SYNC();

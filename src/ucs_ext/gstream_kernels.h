@@ -68,6 +68,10 @@ typedef struct gstream_kernel_pair {
     unsigned long long src;
     unsigned long long length; /**< Bytes */
     unsigned long long use;    /**< From 1 */
+    unsigned dst_width;        /**< Bytes of a row, and from one to the next; */
+    unsigned dst_pitch;        /**< 0: it has none */
+    unsigned src_width;
+    unsigned src_pitch;
 } gstream_kernel_pair_t;
 
 /** Arguments of ucs_gstream_pairs_few() and _many(); a start has `num_blocks`
@@ -78,7 +82,7 @@ typedef struct gstream_kernel_pair_head {
 } gstream_kernel_pair_head_t;
 
 #define GSTREAM_KERNEL_PAIRS_FEW  4
-#define GSTREAM_KERNEL_PAIRS_MANY 63
+#define GSTREAM_KERNEL_PAIRS_MANY 51
 
 typedef struct gstream_kernel_pairs_few {
     gstream_kernel_pair_head_t head;

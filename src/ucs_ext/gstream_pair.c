@@ -316,14 +316,18 @@ static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
         return UCS_ERR_INVALID_PARAM;
     }
     *args = (gstream_kernel_pair_t){
-        .is_send = (unsigned long long)pair->is_send,
-        .cell    = pair->cell,
-        .record  = record,
-        .other   = other,
-        .dst     = (uintptr_t)pair->dst,
-        .src     = (uintptr_t)pair->src,
-        .length  = pair->length,
-        .use     = pair->use
+        .is_send   = (unsigned long long)pair->is_send,
+        .cell      = pair->cell,
+        .record    = record,
+        .other     = other,
+        .dst       = (uintptr_t)pair->dst,
+        .src       = (uintptr_t)pair->src,
+        .length    = pair->length,
+        .use       = pair->use,
+        .dst_width = pair->dst_rows.width,
+        .dst_pitch = pair->dst_rows.pitch,
+        .src_width = pair->src_rows.width,
+        .src_pitch = pair->src_rows.pitch
     };
     return UCS_OK;
 }

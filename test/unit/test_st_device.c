@@ -168,7 +168,8 @@ static uint8_t rows_image[2][ROWS_SPAN];
 static const rows_t rows_cases[][2] = {
     {{8, 40, 800}, {0, 0, 800}},   {{0, 0, 800}, {8, 40, 800}},
     {{8, 40, 800}, {8, 24, 800}},  {{1000, 6000, 3000}, {100, 101, 3000}},
-    {{8, 40, 800}, {12, 50, 1200}}, {{8, 40, 8}, {100, 200, 300}}
+    {{8, 40, 800}, {12, 50, 1200}}, {{8, 40, 8}, {100, 200, 300}},
+    {{16, 48, 800}, {0, 0, 800}},  {{32, 64, 640}, {64, 80, 640}}
 };
 
 static uint8_t *rows_at(const rows_t *rows, uint8_t *image, size_t i)
@@ -273,8 +274,32 @@ static void run_rows_gpu(gpu_t *gpu)
     }
 }
 
+/* Kernels move rows where they are */
+static void run_rows_kernel(gpu_t *gpu)
+{
+    standin_counts_t before = rt_counts(gpu->rt);
+    gpu_place_t places[2];
+    unsigned k;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        gpu_place_get(gpu, &places[i], 0, DEVICE_LENGTH, 0);
+    }
+    for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
+        rows_pair(gpu, places, rows_cases[k]);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).staged, 0);
+        CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).proxied, 0);
+        gpu_place_put(gpu, &places[i]);
+    }
+    CU_ASSERT_EQUAL(rt_counts(gpu->rt).host_funcs, before.host_funcs);
+}
+
 GPU_CASES(rows_host, "host", run_rows_gpu)
-ST_CASE_CALL(rows_direct_hip, run_service(1, run_rows_gpu))
+GPU_CASES(rows_direct, "direct", run_rows)
+GPU_CASES(rows_kernel, "direct", run_rows_kernel)
+ST_CASE_CALL(rows_service_hip, run_service(1, run_rows_gpu))
 
 /* Blocks that make no buffer */
 static void run_rows_bad(gpu_t *gpu)

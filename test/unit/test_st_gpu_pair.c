@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #define LENGTH 1000
-#define MANY   64 /* One more than a launch starts */
+#define MANY   52 /* One more than a launch starts */
 #define HALO   26
 
 /* More than the cells of an area */
@@ -136,7 +136,7 @@ static void use_many(pairs_t *pairs, uint64_t seed, unsigned launches)
     check(pairs, seed);
 }
 
-/* A call is a launch, up to 63 starts; no thread moves anything */
+/* A call is a launch, up to 51 starts; no thread moves anything */
 static void run_many(gpu_t *gpu)
 {
     pairs_t pairs;

@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 /** Most starts of one command. */
-#define UCS_GSTREAM_PAIRS_MAX 63
+#define UCS_GSTREAM_PAIRS_MAX 51
 
 
 /** What a side has in memory of the host, which the streams of both sides
@@ -51,6 +51,14 @@ typedef struct ucs_gstream_pair_record {
 typedef struct ucs_gstream_cell *ucs_gstream_cell_h;
 
 
+/** How the bytes of a message lie in a buffer: in rows or, if `width` is 0, one
+ *  behind the other. */
+typedef struct ucs_gstream_rows {
+    uint32_t width; /**< Bytes of a row */
+    uint32_t pitch; /**< From one to the next, bytes; no less */
+} ucs_gstream_rows_t;
+
+
 /** The start of one use. */
 typedef struct ucs_gstream_pair {
     int        is_send; /**< Non-zero: this side is the send's */
@@ -61,6 +69,8 @@ typedef struct ucs_gstream_pair {
     const void *src;    /**< The send's; apart from @a dst */
     uint64_t   length;  /**< In bytes; may be 0 */
     uint64_t   use;     /**< From 1 */
+    ucs_gstream_rows_t dst_rows;
+    ucs_gstream_rows_t src_rows;
 } ucs_gstream_pair_t;
 
 

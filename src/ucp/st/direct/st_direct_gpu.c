@@ -72,12 +72,42 @@ static void ucp_st_direct_gpu_add(ucp_st_direct_gpu_t *gpu,
                                   UCP_ST_DIRECT_MAX_DEVICES - first);
 }
 
-/* The buffer itself is in a device, in one piece, and a lane can do without
- * staging it */
+/* The buffer itself is in a device, and the lane can do without staging it:
+ * kernels alone move rows */
 static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
 {
-    return ucp_st_stage_is_used(op) && (op->blocks.width == 0) &&
-           ucp_st_stage_is_device(&op->memory);
+    return ucp_st_stage_is_used(op) && ucp_st_stage_is_device(&op->memory) &&
+           ((op->blocks.width == 0) || (op->cell != NULL));
+}
+
+/* Bytes from the begin of a buffer to the end of the message in it; the largest
+ * number if no memory has so many */
+static size_t ucp_st_direct_gpu_span(ucs_gstream_rows_t rows, size_t length)
+{
+    size_t begin;
+
+    if ((rows.width == 0) || (length == 0)) {
+        return length;
+    }
+    if (__builtin_mul_overflow((length - 1) / rows.width, (size_t)rows.pitch,
+                               &begin) ||
+        (begin > (SIZE_MAX - rows.width))) {
+        return SIZE_MAX;
+    }
+    return begin + (length - 1) % rows.width + 1;
+}
+
+static ucs_gstream_rows_t ucp_st_direct_gpu_rows(const ucp_st_op_t *op)
+{
+    const ucs_gstream_rect_t *blocks = &op->blocks;
+    ucs_gstream_rows_t rows          = {.width = (uint32_t)blocks->width};
+
+    if (blocks->width > 0) {
+        rows.pitch = (uint32_t)((op->dir == UCP_ST_DIR_SEND) ?
+                                        blocks->src_pitch :
+                                        blocks->dst_pitch);
+    }
+    return rows;
 }
 
 /* Short messages are staged, but on tier K */
@@ -94,17 +124,19 @@ int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length)
 void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
 {
     int is_near = ucp_st_peer_is_real(op->peer) && op->peer->process.is_near;
+    size_t length;
 
     if (!ucp_st_direct_gpu_is_asked(op, op->length)) {
         return;
     }
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
-    if ((op->blocks.width == 0) && ucp_st_stage_is_device(&op->memory)) {
+    if (ucp_st_stage_is_device(&op->memory)) {
         op->ipc_key = malloc(sizeof(*op->ipc_key));
     }
     if (op->ipc_key != NULL) {
-        ucs_gstream_ipc_get_key(op->buffer, op->length, &op->memory, !is_near,
+        length = ucp_st_direct_gpu_span(ucp_st_direct_gpu_rows(op), op->length);
+        ucs_gstream_ipc_get_key(op->buffer, length, &op->memory, !is_near,
                                 op->ipc_key);
         ucp_st_direct_pair_ask(op);
     }
@@ -121,6 +153,7 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
         }
         gpu->address = (uintptr_t)op->buffer;
         gpu->key     = *op->ipc_key;
+        gpu->rows    = ucp_st_direct_gpu_rows(op);
         ucp_st_direct_gpu_add(gpu, op->memory.type, op->memory.device);
         ucp_st_direct_pair_offer(op, gpu);
         return 1;
@@ -144,7 +177,7 @@ int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
     return i < end;
 }
 
-/* One side copies between the buffers of both */
+/* One side copies between the buffers of both, which have no rows */
 static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
                                      const ucp_st_direct_gpu_t *other,
                                      int other_is_mappable, int is_near)
@@ -180,6 +213,7 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
 
     return ((own->key.type != UCS_GSTREAM_TYPE_HOST) ||
             (other->key.type != UCS_GSTREAM_TYPE_HOST)) &&
+           (own->rows.width == 0) && (other->rows.width == 0) &&
            (ucp_st_direct_gpu_reaches(own, other, blob->is_mappable, is_near) ||
             ucp_st_direct_gpu_reaches(other, own, direct->map != NULL,
                                       is_near));
@@ -236,12 +270,17 @@ static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
 static ucs_status_t ucp_st_direct_gpu_check(const ucp_st_direct_op_t *direct,
                                             uint64_t length)
 {
+    int is_send   = (direct->dir == UCP_ST_DIR_SEND);
+    uint64_t span = ucp_st_direct_gpu_span(is_send ? direct->pairing.dst_rows :
+                                                     direct->pairing.src_rows,
+                                           direct->length);
+
     if ((direct->other_offset <= length) &&
-        (direct->length <= (length - direct->other_offset))) {
+        (span <= (length - direct->other_offset))) {
         return UCS_OK;
     }
-    ucs_error("operation %p: peer 0x%lx has no %zu bytes at %lu of %lu in a "
-              "device", direct->op, direct->op->peer->uuid, direct->length,
+    ucs_error("operation %p: peer 0x%lx has no %lu bytes at %lu of %lu in a "
+              "device", direct->op, direct->op->peer->uuid, span,
               direct->other_offset, length);
     return UCS_ERR_INVALID_PARAM;
 }

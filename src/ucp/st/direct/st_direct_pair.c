@@ -205,6 +205,9 @@ const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
     if (!own->has_record || !other->has_record) {
         return "the device runs no kernels of the library, or had no room";
     }
+    if (other->rows.width > other->rows.pitch) {
+        return "the peer says that its rows overlap";
+    }
     if (!is_near && (!own->key.is_given || !other->key.is_given)) {
         return "memory has no handle for other processes";
     }
@@ -217,25 +220,29 @@ static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer)
     ucs_gstream_pair_t *pair = &direct->pairing;
 
     direct->other_buffer = buffer;
-    pair->is_send        = (direct->dir == UCP_ST_DIR_SEND);
     pair->cell           = ucs_gstream_cell_address(direct->op->cell);
     pair->dst            = pair->is_send ? buffer : direct->buffer;
     pair->src            = pair->is_send ? direct->buffer : buffer;
-    pair->length         = direct->length;
 }
 
 ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                                      const ucp_st_direct_gpu_t *other)
 {
-    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    ucs_gstream_pair_t *pair       = &direct->pairing;
     ucs_status_t status;
 
     direct->proto  = UCP_ST_DIRECT_PAIRED;
     op->data       = op->buffer; /* it is not staged */
     direct->buffer = op->buffer;
+    pair->is_send  = (op->dir == UCP_ST_DIR_SEND);
+    pair->dst_rows = pair->is_send ? other->rows : own->rows;
+    pair->src_rows = pair->is_send ? own->rows : other->rows;
+    pair->length   = direct->length;
     ucs_gstream_word_put(direct->word);
-    direct->word   = &direct->pairing.record->word;
-    status         = ucp_st_direct_record_open(other, &direct->pairing.other);
+    direct->word = &pair->record->word;
+    status       = ucp_st_direct_record_open(other, &pair->other);
     if (status != UCS_OK) {
         ucs_error("operation %p: peer 0x%lx's record at %lu is not reached", op,
                   op->peer->uuid, other->record);

@@ -8,6 +8,7 @@
 
 #include <ucs_gstream.h>
 #include <ucs_gstream_ipc.h>
+#include <ucs_gstream_pair.h>
 
 #include <ucs/sys/compiler_def.h>
 
@@ -86,6 +87,7 @@ typedef struct ucp_st_direct_gpu {
                                    buffer: those of HIP, then of CUDA */
     ucp_st_direct_file_t  records; /**< Where its record is, */
     uint64_t              record;  /**< ... from the begin */
+    ucs_gstream_rows_t    rows;    /**< Of the buffer */
     uint8_t               has_record; /**< Tier K: it is ready for that */
     uint8_t               reserved[7];
 } ucp_st_direct_gpu_t;
@@ -152,7 +154,7 @@ _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_direct_address_t) == 56, "wire format");
 _Static_assert(sizeof(ucp_st_direct_blob_t) == 80, "wire format");
 _Static_assert(sizeof(ucs_gstream_ipc_key_t) == 80, "wire format");
-_Static_assert(sizeof(ucp_st_direct_gpu_t) == 184, "wire format");
+_Static_assert(sizeof(ucp_st_direct_gpu_t) == 192, "wire format");
 _Static_assert(sizeof(ucp_st_direct_slot_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_side_t) == 64, "wire format");
 _Static_assert(sizeof(ucp_st_direct_pair_t) == 192, "wire format");
