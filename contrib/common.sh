@@ -168,7 +168,7 @@ st_make()
     st_logged "$2-make" make -C "$1" -j"$(nproc)" "${@:3}"
 }
 
-# Sets make_quick, what make is told in a build for tests to take less time, and
+# Sets make_quick, what make is told to take less time where little is built, and
 # make_quick_tests, where it makes the tests' own programs. What make builds there
 # without them fits to it.  Usage: st_quick DIR
 st_quick()
@@ -176,7 +176,7 @@ st_quick()
     make_quick=()
     # shellcheck disable=SC2016 # make's variables
     ! grep -qx build_old_libs=no "$1/libtool" || make_quick=(
-        'LIBTOOL=$(top_srcdir)/config/compile-test.sh $(top_builddir)/libtool')
+        'LIBTOOL=$(top_srcdir)/config/compile-quick.sh $(top_builddir)/libtool')
     make_quick_tests=("${make_quick[@]}")
     [ "$(st_value "$1" CFLAGS)" != "-g -O2" ] || make_quick_tests+=("CFLAGS=-g -O1")
 }

@@ -68,7 +68,9 @@ if [ -n "$prefix" ]; then
 fi
 st_configure "$ST_BUILD" build ${prefix:+"--prefix=$prefix"} ||
     fail "it could not be configured; see the log above"
-st_make "$ST_BUILD" build quickstart || fail "the build failed; see the log above"
+st_quick "$ST_BUILD"
+st_make "$ST_BUILD" build quickstart "${make_quick[@]}" ||
+    fail "the build failed; see the log above"
 
 # On 2 ranks, with a report in quickstart.json.
 # Usage: halo LANE [ARGUMENT-OF-ST_FACES...]

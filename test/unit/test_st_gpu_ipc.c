@@ -660,19 +660,20 @@ static int is_possible(const task_t *to_do)
     return 1;
 }
 
-/* On both runtimes, or that of ST_TEST_STREAM; where the sides differ in each
- * direction */
+/* On both runtimes, or that of ST_TEST_STREAM; where the sides differ with CUDA
+ * in one direction and with HIP in the other one, or in both */
 static void run_both(task_t to_do)
 {
     int is_same      = (to_do.places[0] == to_do.places[1]);
     const char *only = getenv("ST_TEST_STREAM");
+    int count        = (is_same || (only == NULL)) ? 2 : 4;
     const char *name;
     int i;
 
     if (!is_possible(&to_do)) {
         return;
     }
-    for (i = 0; i < (is_same ? 2 : 4); ++i) {
+    for (i = 0; i < count; ++i) {
         to_do.is_hip  = i & 1;
         to_do.is_send = (i & 2) ? !to_do.is_hip : to_do.is_hip;
         name          = to_do.is_hip ? "hip" : "cuda";
