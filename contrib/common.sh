@@ -178,7 +178,7 @@ st_quick()
     ! grep -qx build_old_libs=no "$1/libtool" || make_quick=(
         'LIBTOOL=$(top_srcdir)/config/compile-quick.sh $(top_builddir)/libtool')
     make_quick_tests=("${make_quick[@]}")
-    [ "$(st_value "$1" CFLAGS)" != "-g -O2" ] || make_quick_tests+=("CFLAGS=-g -O1")
+    [ "$(st_value "$1" CFLAGS)" != "-g -O2" ] || make_quick_tests+=("CFLAGS=-g1 -O1")
 }
 
 # Configures and builds into a folder.
