@@ -148,6 +148,7 @@ plugin=libuct_cxitrig.so.0
 show='echo "preload=$LD_PRELOAD tls=$UCX_TLS pml=$OMPI_MCA_pml"'
 expect "no command" 2 'usage' "$run"
 expect "unknown command" 1 'no such command' "$run" /nonexistent
+expect "a tool of its own" 0 '# Lane host: on' "$run" -q ucx_st_info -l
 expect "status of the command" 7 '' "$run" sh -c 'exit 7'
 expect "plain program" 0 "preload=.*$plugin tls=cxi_trig,sm,self pml=ucx" \
     env -u UCX_TLS "$run" bash -c "$show"

@@ -152,8 +152,10 @@ const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
 {
     switch (status) {
     case UCS_ERR_BUSY:
-        return "is started already and not waited for, or was last used on "
-               "another queue and the host has not seen its wait pass";
+        return "is started already and not waited for "
+               "(MPIX_Enqueue_waitall before the next start), or was last used "
+               "on another queue and the host has not seen its wait pass "
+               "(MPIX_Queue_wait there)";
     case UCS_ERR_NO_MESSAGE:
         return "is not started, or its wait is enqueued already";
     case UCS_ERR_INVALID_PARAM:

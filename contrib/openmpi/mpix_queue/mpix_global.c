@@ -195,8 +195,8 @@ err:
                      "%s%s", ucs_status_string(status),
                      ((status == UCS_ERR_NO_DEVICE) ||
                       (status == UCS_ERR_UNSUPPORTED)) ?
-                     "; UCX_TLS must allow cxi_trig, and UCX_NET_DEVICES one "
-                     "of its devices" :
+                     "; a message of UCX says what the lanes need that "
+                     "UCX_TLS, UCX_NET_DEVICES and UCX_ST_LANES leave" :
                      "; a message of UCX says why");
 }
 

@@ -485,7 +485,7 @@ static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
     if (mpix_request_cancel(req) != UCS_OK) {
         rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
                                       "is started, and its wait has not "
-                                      "passed");
+                                      "passed (MPIX_Queue_wait first)");
         goto out;
     }
 

@@ -135,6 +135,13 @@ int MPIX_Host_stream_free(void **stream)
     } else {
         status = UCS_OK; /* The queue that is under way takes it along */
     }
+    if (status == UCS_ERR_BUSY) {
+        return mpix_raise(MPI_COMM_NULL,
+                          mpix_fail(func, MPI_ERR_PENDING,
+                                    "%p has work left: call "
+                                    "MPIX_Host_stream_synchronize first",
+                                    *stream));
+    }
     if (status == UCS_OK) {
         *stream = NULL;
     }

@@ -699,8 +699,8 @@ void uct_cxi_trig_prov_warn(const uct_cxi_trig_prov_t *prov)
     }
     ucs_warn("this machine has no Slingshot card: transport cxi_trig runs on "
              "an emulated one (libfabric provider '%s'), which reaches this "
-             "machine only and is slower than shared memory. "
-             "UCX_CXI_TRIG_PROVIDER=%s says that it is meant.",
+             "machine only. Shared memory is faster, and taken where UCX_TLS "
+             "has it. With UCX_CXI_TRIG_PROVIDER=%s there is no such warning.",
              prov->name, prov->name);
 }
 
