@@ -69,8 +69,8 @@ typedef struct ucs_gstream_pair {
     const void *src;    /**< The send's; apart from @a dst */
     uint64_t   length;  /**< In bytes; may be 0 */
     uint64_t   use;     /**< From 1 */
-    ucs_gstream_rows_t dst_rows;
-    ucs_gstream_rows_t src_rows;
+    ucs_gstream_rows_t dst_rows; /**< Of @a dst */
+    ucs_gstream_rows_t src_rows; /**< Of @a src */
 } ucs_gstream_pair_t;
 
 
