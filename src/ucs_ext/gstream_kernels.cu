@@ -223,13 +223,16 @@ GSTREAM_FUNC void gstream_pair_copy(const gstream_kernel_pair_t *pair,
 #define GSTREAM_RECORD(_record, _field) \
     ((_record) + __builtin_offsetof(gstream_kernel_record_t, _field))
 
-/* Whether this side copies: the one that sees that the other one has begun the
- * use, too. One of the two does, at least, by the fences between their stores
- * and loads. If both do the send copies, as it says, which the receive waits
- * for: the send's kernel has begun, and nothing keeps it. A fence behind
- * `begun` pairs with that of a host that has stored `halted`, too: it sees that
- * this start has begun, or the start sees that it is to do nothing. The first
- * fence puts what the stream did before in front of `begun`. */
+/* Whether this side copies. It does if it sees that the other one has begun the
+ * use, too: one of the two sees that at least, by the fences between their
+ * stores and loads. If both see it the send copies. The send stores which it
+ * was to `decided`, and the receive waits for that: the send's kernel has
+ * begun, and nothing keeps it.
+ *
+ * The fence behind `begun` also pairs with that of a host that has stored
+ * `halted`: the host sees that this start has begun, or the start sees that it
+ * is to do nothing. The fence in front puts what the stream did before in front
+ * of `begun`. */
 GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
 {
     unsigned long long decided;

@@ -660,8 +660,8 @@ static int is_possible(const task_t *to_do)
     return 1;
 }
 
-/* On both runtimes, or that of ST_TEST_STREAM; where the sides differ with CUDA
- * in one direction and with HIP in the other one, or in both */
+/* On both runtimes; where the sides differ each runtime has its own direction.
+ * With ST_TEST_STREAM on that one alone, in both directions. */
 static void run_both(task_t to_do)
 {
     int is_same      = (to_do.places[0] == to_do.places[1]);

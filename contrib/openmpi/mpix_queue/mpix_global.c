@@ -195,8 +195,8 @@ err:
                      "%s%s", ucs_status_string(status),
                      ((status == UCS_ERR_NO_DEVICE) ||
                       (status == UCS_ERR_UNSUPPORTED)) ?
-                     "; a message of UCX says what the lanes need that "
-                     "UCX_TLS, UCX_NET_DEVICES and UCX_ST_LANES leave" :
+                     "; UCX_ST_LANES, UCX_TLS and UCX_NET_DEVICES leave no "
+                     "lane: a message of UCX says why" :
                      "; a message of UCX says why");
 }
 

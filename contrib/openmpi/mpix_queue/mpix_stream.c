@@ -117,6 +117,7 @@ int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
 int MPIX_Host_stream_free(void **stream)
 {
     static const char func[] = "MPIX_Host_stream_free";
+    const char *busy         = "has a queue: free that first";
     ucs_status_t status;
 
     if ((stream == NULL) || !ucs_gstream_is_valid(*stream)) {
@@ -124,23 +125,15 @@ int MPIX_Host_stream_free(void **stream)
     }
 
     status = mpix_queues_take_stream(*stream);
-    if (status == UCS_ERR_BUSY) {
-        return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_PENDING,
-                                    "%p has a queue: free that first",
-                                    *stream));
-    }
     if (status == UCS_OK) {
         status = ucs_gstream_destroy(*stream);
-    } else {
+        busy   = "has work left: call MPIX_Host_stream_synchronize first";
+    } else if (status != UCS_ERR_BUSY) {
         status = UCS_OK; /* The queue that is under way takes it along */
     }
     if (status == UCS_ERR_BUSY) {
-        return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_PENDING,
-                                    "%p has work left: call "
-                                    "MPIX_Host_stream_synchronize first",
-                                    *stream));
+        return mpix_raise(MPI_COMM_NULL, mpix_fail(func, MPI_ERR_PENDING,
+                                                   "%p %s", *stream, busy));
     }
     if (status == UCS_OK) {
         *stream = NULL;

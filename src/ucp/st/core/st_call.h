@@ -27,7 +27,8 @@
  * has not passed before they have. One that ends with a call has passed then.
  *
  * The stream's store of a number, a release for the whole system, pairs with an
- * acquire load of the word: a function sees all that the stream did before.
+ * acquire load of the word: a function sees all that the stream did before, but
+ * for stores right in front of this one (gstream_gpu_relax_stores()).
  */
 typedef struct ucp_st_calls {
     ucs_list_link_t   list;       /* in the worker's; its lock */

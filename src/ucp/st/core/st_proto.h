@@ -30,7 +30,7 @@
 /** Longest description of an operation's half by one lane, bytes; by lane
  *  direct. */
 #define UCP_ST_PROTO_MAX_BLOB   224
-#define UCP_ST_PROTO_MAX_DIRECT 352
+#define UCP_ST_PROTO_MAX_DIRECT 272
 
 /** Where a process is. */
 typedef struct ucp_st_place {

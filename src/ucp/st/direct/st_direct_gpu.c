@@ -131,7 +131,9 @@ void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
     }
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
-    if (ucp_st_stage_is_device(&op->memory)) {
+    if (ucp_st_stage_is_device(&op->memory) &&
+        ((op->blocks.width == 0) || (op->worker->config.direct_gpu_tier !=
+                                     UCP_ST_DIRECT_TIER_SERVICE))) {
         op->ipc_key = malloc(sizeof(*op->ipc_key));
     }
     if (op->ipc_key != NULL) {
