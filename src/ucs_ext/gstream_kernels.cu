@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * gstream_kernels.cu - the library's kernels for GPUs, in plain C that is C++,
- * too, without headers of the system.
+ * too, without headers of the system; ucs_gstream_device.h has what a target
+ * names in its own way.
  *
  * clang makes PTX text of it (gstream_kernels.ptx, contrib/check-kernels.sh),
  * and code objects for AMD's devices (gstream_images.sh). hipRTC compiles it at
@@ -9,104 +10,37 @@
  * memory of a thread's own, and no printf().
  */
 #include "gstream_kernels.h"
-
-/* 16 bytes */
-typedef unsigned long long gstream_wide_t __attribute__((vector_size(16)));
-
-/* What a target names in its own way. A word is loaded, stored and added to
- * whole, for the whole system; GSTREAM_ADD() gives what was there before.
- * GSTREAM_GET() and _PUT() are for data. GSTREAM_FENCE() orders what a thread
- * does before and behind it for the whole system; GSTREAM_SYNC() waits for all
- * threads of the block. */
-#if defined(__NVPTX__)
-
-#  define GSTREAM_FUNC __attribute__((device, always_inline)) static inline
-#  define GSTREAM_KERNEL extern "C" __attribute__((global)) void
-#  define GSTREAM_THREAD() ((unsigned)__nvvm_read_ptx_sreg_tid_x())
-#  define GSTREAM_BLOCK() ((unsigned)__nvvm_read_ptx_sreg_ctaid_x())
-#  define GSTREAM_LOAD(_address) \
-    (*(const volatile unsigned long long*)(_address))
-#  define GSTREAM_STORE(_address, _value) \
-    (*(volatile unsigned long long*)(_address) = (_value))
-#  define GSTREAM_ADD(_address, _value) \
-    ((unsigned long long)__nvvm_atom_sys_add_gen_ll( \
-            (long long*)(_address), _value))
-#  define GSTREAM_GET(_type, _address) (*(const _type*)(_address))
-#  define GSTREAM_PUT(_type, _address, _value) \
-    (*(_type*)(_address) = (_value))
-#  define GSTREAM_FENCE() __nvvm_membar_sys()
-#  define GSTREAM_SYNC() __syncthreads()
-#  define GSTREAM_PAUSE() ((void)0)
-
-#elif defined(__AMDGCN__)
-
-#  define GSTREAM_FUNC __attribute__((device, always_inline)) static inline
-#  define GSTREAM_KERNEL extern "C" __attribute__((global)) void
-#  define GSTREAM_THREAD() __builtin_amdgcn_workitem_id_x()
-#  define GSTREAM_BLOCK() __builtin_amdgcn_workgroup_id_x()
-#  define GSTREAM_LOAD(_address) \
-    __atomic_load_n((const unsigned long long*)(_address), __ATOMIC_RELAXED)
-#  define GSTREAM_STORE(_address, _value) \
-    __atomic_store_n((unsigned long long*)(_address), _value, __ATOMIC_RELAXED)
-#  define GSTREAM_ADD(_address, _value) \
-    __atomic_fetch_add((unsigned long long*)(_address), _value, \
-                       __ATOMIC_RELAXED)
-#  define GSTREAM_GET(_type, _address) (*(const _type*)(_address))
-#  define GSTREAM_PUT(_type, _address, _value) \
-    (*(_type*)(_address) = (_value))
-#  define GSTREAM_FENCE() __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "")
-#  define GSTREAM_SYNC() __builtin_amdgcn_s_barrier()
-#  define GSTREAM_PAUSE() __builtin_amdgcn_s_sleep(1)
-
-#else /* The stand-ins: what they run it by */
-
-#  define GSTREAM_FUNC static inline
-#  define GSTREAM_KERNEL static void
-#  define GSTREAM_THREAD() standin_thread()
-#  define GSTREAM_BLOCK() standin_block()
-#  define GSTREAM_LOAD(_address) standin_kernel_load(_address)
-#  define GSTREAM_STORE(_address, _value) standin_kernel_store(_address, _value)
-#  define GSTREAM_ADD(_address, _value) standin_kernel_add(_address, _value)
-#  define GSTREAM_GET(_type, _address) \
-    ({ _type _got; standin_kernel_get(&_got, _address, sizeof(_got)); _got; })
-#  define GSTREAM_PUT(_type, _address, _value) \
-    ({ _type _put = (_value); \
-       standin_kernel_put(_address, &_put, sizeof(_put)); })
-#  define GSTREAM_FENCE() __sync_synchronize()
-#  define GSTREAM_SYNC() standin_sync()
-#  define GSTREAM_PAUSE() standin_kernel_pause()
-
-#endif
+#include "api/ucs_gstream_device.h"
 
 /* Each thread waits for its share of the words, so that their loads, which
  * cross the bus, overlap; the first one then stores. */
-GSTREAM_FUNC void gstream_waits(const gstream_kernel_head_t *head,
+UCS_GSTREAM_FUNC void gstream_waits(const gstream_kernel_head_t *head,
                                 const gstream_kernel_op_t *ops)
 {
     unsigned i;
 
-    for (i = GSTREAM_THREAD(); i < head->num_waits; i += head->num_threads) {
-        while (GSTREAM_LOAD(ops[i].address) < ops[i].value) {
-            GSTREAM_PAUSE();
+    for (i = UCS_GSTREAM_THREAD(); i < head->num_waits; i += head->num_threads) {
+        while (UCS_GSTREAM_LOAD(ops[i].address) < ops[i].value) {
+            UCS_GSTREAM_PAUSE();
         }
     }
-    GSTREAM_FENCE();
-    GSTREAM_SYNC();
-    if (GSTREAM_THREAD() == 0) {
-        GSTREAM_FENCE(); /* The stores come behind all threads' waits */
+    UCS_GSTREAM_FENCE();
+    UCS_GSTREAM_SYNC();
+    if (UCS_GSTREAM_THREAD() == 0) {
+        UCS_GSTREAM_FENCE(); /* The stores come behind all threads' waits */
         for (i = 0; i < head->num_stores; ++i) {
-            GSTREAM_STORE(ops[head->num_waits + i].address,
+            UCS_GSTREAM_STORE(ops[head->num_waits + i].address,
                           ops[head->num_waits + i].value);
         }
     }
 }
 
-GSTREAM_KERNEL ucs_gstream_waits_few(gstream_kernel_few_t args)
+UCS_GSTREAM_KERNEL ucs_gstream_waits_few(gstream_kernel_few_t args)
 {
     gstream_waits(&args.head, args.ops);
 }
 
-GSTREAM_KERNEL ucs_gstream_waits_many(gstream_kernel_many_t args)
+UCS_GSTREAM_KERNEL ucs_gstream_waits_many(gstream_kernel_many_t args)
 {
     gstream_waits(&args.head, args.ops);
 }
@@ -118,26 +52,26 @@ GSTREAM_KERNEL ucs_gstream_waits_many(gstream_kernel_many_t args)
         unsigned long long _i = _first; \
         \
         for (; _i + 3 * (_step) < (_count); _i += 4 * (_step)) { \
-            _type _a = GSTREAM_GET(_type, (_src) + sizeof(_a) * _i); \
-            _type _b = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+            _type _a = UCS_GSTREAM_GET(_type, (_src) + sizeof(_a) * _i); \
+            _type _b = UCS_GSTREAM_GET(_type, (_src) + sizeof(_a) * \
                                           (_i + (_step))); \
-            _type _c = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+            _type _c = UCS_GSTREAM_GET(_type, (_src) + sizeof(_a) * \
                                           (_i + 2 * (_step))); \
-            _type _d = GSTREAM_GET(_type, (_src) + sizeof(_a) * \
+            _type _d = UCS_GSTREAM_GET(_type, (_src) + sizeof(_a) * \
                                           (_i + 3 * (_step))); \
-            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * _i, _a); \
-            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + (_step)), _b); \
-            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 2 * (_step)), _c); \
-            GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 3 * (_step)), _d); \
+            UCS_GSTREAM_PUT(_type, (_dst) + sizeof(_a) * _i, _a); \
+            UCS_GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + (_step)), _b); \
+            UCS_GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 2 * (_step)), _c); \
+            UCS_GSTREAM_PUT(_type, (_dst) + sizeof(_a) * (_i + 3 * (_step)), _d); \
         } \
         for (; _i < (_count); _i += (_step)) { \
-            GSTREAM_PUT(_type, (_dst) + sizeof(_type) * _i, \
-                        GSTREAM_GET(_type, (_src) + sizeof(_type) * _i)); \
+            UCS_GSTREAM_PUT(_type, (_dst) + sizeof(_type) * _i, \
+                        UCS_GSTREAM_GET(_type, (_src) + sizeof(_type) * _i)); \
         } \
     } while (0)
 
 /* Copies the share of a thread, of so many */
-GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
+UCS_GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
                                unsigned long long length, unsigned first,
                                unsigned step)
 {
@@ -155,7 +89,7 @@ GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
     length -= head;
     count   = length / unit;
     if (unit == 16) {
-        GSTREAM_COPY_UNITS(gstream_wide_t, dst, src, count, first, step);
+        GSTREAM_COPY_UNITS(ucs_gstream_wide_t, dst, src, count, first, step);
     } else if (unit == 4) {
         GSTREAM_COPY_UNITS(unsigned, dst, src, count, first, step);
     } else {
@@ -168,7 +102,7 @@ GSTREAM_FUNC void gstream_copy(unsigned long long dst, unsigned long long src,
 }
 
 /* Where a byte of a message lies in its buffer: in a row, or without rows */
-GSTREAM_FUNC unsigned long long gstream_place(unsigned long long at,
+UCS_GSTREAM_FUNC unsigned long long gstream_place(unsigned long long at,
                                               unsigned width, unsigned pitch)
 {
     return (width == 0) ? at : (at / width * pitch + at % width);
@@ -179,10 +113,10 @@ GSTREAM_FUNC unsigned long long gstream_place(unsigned long long at,
         unsigned long long _at = sizeof(_type) * (_first); \
         \
         for (; _at < (_pair)->length; _at += sizeof(_type) * (_step)) { \
-            GSTREAM_PUT(_type, (_pair)->dst + \
+            UCS_GSTREAM_PUT(_type, (_pair)->dst + \
                                gstream_place(_at, (_pair)->dst_width, \
                                              (_pair)->dst_pitch), \
-                        GSTREAM_GET(_type, (_pair)->src + \
+                        UCS_GSTREAM_GET(_type, (_pair)->src + \
                                            gstream_place(_at, \
                                                          (_pair)->src_width, \
                                                          (_pair)->src_pitch))); \
@@ -190,7 +124,7 @@ GSTREAM_FUNC unsigned long long gstream_place(unsigned long long at,
     } while (0)
 
 /* The same of rows, in units that divide all of their lengths and places */
-GSTREAM_FUNC void gstream_copy_rows(const gstream_kernel_pair_t *pair,
+UCS_GSTREAM_FUNC void gstream_copy_rows(const gstream_kernel_pair_t *pair,
                                     unsigned long long first,
                                     unsigned long long step)
 {
@@ -199,7 +133,7 @@ GSTREAM_FUNC void gstream_copy_rows(const gstream_kernel_pair_t *pair,
                              pair->src_width | pair->src_pitch;
 
     if (all % 16 == 0) {
-        GSTREAM_COPY_ROWS(gstream_wide_t, pair, first, step);
+        GSTREAM_COPY_ROWS(ucs_gstream_wide_t, pair, first, step);
     } else if (all % 4 == 0) {
         GSTREAM_COPY_ROWS(unsigned, pair, first, step);
     } else {
@@ -208,7 +142,7 @@ GSTREAM_FUNC void gstream_copy_rows(const gstream_kernel_pair_t *pair,
 }
 
 /* Copies a message: the share of a thread, of so many */
-GSTREAM_FUNC void gstream_pair_copy(const gstream_kernel_pair_t *pair,
+UCS_GSTREAM_FUNC void gstream_pair_copy(const gstream_kernel_pair_t *pair,
                                     unsigned first, unsigned step)
 {
     if ((pair->dst_width | pair->src_width) == 0) {
@@ -233,21 +167,21 @@ GSTREAM_FUNC void gstream_pair_copy(const gstream_kernel_pair_t *pair,
  * `halted`: the host sees that this start has begun, or the start sees that it
  * is to do nothing. The fence in front puts what the stream did before in front
  * of `begun`. */
-GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
+UCS_GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
 {
     unsigned long long decided;
     unsigned is_second;
 
-    GSTREAM_FENCE();
-    GSTREAM_STORE(GSTREAM_RECORD(pair->record, begun), pair->use);
-    GSTREAM_FENCE();
-    is_second = (GSTREAM_LOAD(GSTREAM_RECORD(pair->other, begun)) >=
+    UCS_GSTREAM_FENCE();
+    UCS_GSTREAM_STORE(GSTREAM_RECORD(pair->record, begun), pair->use);
+    UCS_GSTREAM_FENCE();
+    is_second = (UCS_GSTREAM_LOAD(GSTREAM_RECORD(pair->other, begun)) >=
                  pair->use);
-    if (GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
+    if (UCS_GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
         return 0;
     }
     if (pair->is_send) {
-        GSTREAM_STORE(GSTREAM_RECORD(pair->record, decided),
+        UCS_GSTREAM_STORE(GSTREAM_RECORD(pair->record, decided),
                       2 * pair->use + is_second);
         return is_second;
     }
@@ -255,12 +189,12 @@ GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
         return 0;
     }
     /* More than that is said of a later use: this one is complete */
-    while ((decided = GSTREAM_LOAD(GSTREAM_RECORD(pair->other, decided))) <
+    while ((decided = UCS_GSTREAM_LOAD(GSTREAM_RECORD(pair->other, decided))) <
            2 * pair->use) {
-        if (GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
+        if (UCS_GSTREAM_LOAD(GSTREAM_RECORD(pair->record, halted)) != 0) {
             return 0;
         }
-        GSTREAM_PAUSE();
+        UCS_GSTREAM_PAUSE();
     }
     return decided == 2 * pair->use;
 }
@@ -268,54 +202,54 @@ GSTREAM_FUNC unsigned gstream_pair_begin(const gstream_kernel_pair_t *pair)
 /* Starts a use: the block that is first decides, and the last one to be done
  * ends it. No block waits for one that has not begun to run, here or on the
  * other side. */
-GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
+UCS_GSTREAM_FUNC void gstream_pair(const gstream_kernel_pair_t *pair,
                                const gstream_kernel_pair_head_t *head,
                                unsigned block)
 {
     unsigned long long decision;
 
-    if ((GSTREAM_THREAD() == 0) &&
-        (GSTREAM_ADD(GSTREAM_CELL(pair, tickets), 1) == 0)) {
-        GSTREAM_STORE(GSTREAM_CELL(pair, decision),
+    if ((UCS_GSTREAM_THREAD() == 0) &&
+        (UCS_GSTREAM_ADD(GSTREAM_CELL(pair, tickets), 1) == 0)) {
+        UCS_GSTREAM_STORE(GSTREAM_CELL(pair, decision),
                       2 * pair->use + gstream_pair_begin(pair));
     }
-    while ((decision = GSTREAM_LOAD(GSTREAM_CELL(pair, decision))) <
+    while ((decision = UCS_GSTREAM_LOAD(GSTREAM_CELL(pair, decision))) <
            2 * pair->use) {
-        GSTREAM_PAUSE();
+        UCS_GSTREAM_PAUSE();
     }
     if (decision % 2 != 0) {
-        GSTREAM_FENCE(); /* Behind the other side's `begun` */
-        gstream_pair_copy(pair, block * head->num_threads + GSTREAM_THREAD(),
+        UCS_GSTREAM_FENCE(); /* Behind the other side's `begun` */
+        gstream_pair_copy(pair, block * head->num_threads + UCS_GSTREAM_THREAD(),
                           head->num_blocks * head->num_threads);
-        GSTREAM_FENCE(); /* In front of the words */
+        UCS_GSTREAM_FENCE(); /* In front of the words */
     }
-    GSTREAM_SYNC();
-    if (GSTREAM_THREAD() != 0) {
+    UCS_GSTREAM_SYNC();
+    if (UCS_GSTREAM_THREAD() != 0) {
         return;
     }
-    GSTREAM_FENCE(); /* Behind the block's other threads */
-    if (GSTREAM_ADD(GSTREAM_CELL(pair, out), 1) != head->num_blocks - 1) {
+    UCS_GSTREAM_FENCE(); /* Behind the block's other threads */
+    if (UCS_GSTREAM_ADD(GSTREAM_CELL(pair, out), 1) != head->num_blocks - 1) {
         return;
     }
-    GSTREAM_FENCE(); /* Behind the other blocks */
-    GSTREAM_STORE(GSTREAM_CELL(pair, tickets), 0);
-    GSTREAM_STORE(GSTREAM_CELL(pair, out), 0);
+    UCS_GSTREAM_FENCE(); /* Behind the other blocks */
+    UCS_GSTREAM_STORE(GSTREAM_CELL(pair, tickets), 0);
+    UCS_GSTREAM_STORE(GSTREAM_CELL(pair, out), 0);
     if (decision % 2 != 0) {
-        GSTREAM_STORE(GSTREAM_RECORD(pair->record, word), pair->use);
-        GSTREAM_STORE(GSTREAM_RECORD(pair->other, word), pair->use);
-        GSTREAM_FENCE(); /* In front of `ended` */
+        UCS_GSTREAM_STORE(GSTREAM_RECORD(pair->record, word), pair->use);
+        UCS_GSTREAM_STORE(GSTREAM_RECORD(pair->other, word), pair->use);
+        UCS_GSTREAM_FENCE(); /* In front of `ended` */
     }
-    GSTREAM_STORE(GSTREAM_RECORD(pair->record, ended), pair->use);
+    UCS_GSTREAM_STORE(GSTREAM_RECORD(pair->record, ended), pair->use);
 }
 
-GSTREAM_KERNEL ucs_gstream_pairs_few(gstream_kernel_pairs_few_t args)
+UCS_GSTREAM_KERNEL ucs_gstream_pairs_few(gstream_kernel_pairs_few_t args)
 {
-    gstream_pair(&args.pairs[GSTREAM_BLOCK() / args.head.num_blocks],
-                 &args.head, GSTREAM_BLOCK() % args.head.num_blocks);
+    gstream_pair(&args.pairs[UCS_GSTREAM_BLOCK() / args.head.num_blocks],
+                 &args.head, UCS_GSTREAM_BLOCK() % args.head.num_blocks);
 }
 
-GSTREAM_KERNEL ucs_gstream_pairs_many(gstream_kernel_pairs_many_t args)
+UCS_GSTREAM_KERNEL ucs_gstream_pairs_many(gstream_kernel_pairs_many_t args)
 {
-    gstream_pair(&args.pairs[GSTREAM_BLOCK() / args.head.num_blocks],
-                 &args.head, GSTREAM_BLOCK() % args.head.num_blocks);
+    gstream_pair(&args.pairs[UCS_GSTREAM_BLOCK() / args.head.num_blocks],
+                 &args.head, UCS_GSTREAM_BLOCK() % args.head.num_blocks);
 }

@@ -177,6 +177,7 @@ static void standin_kernel_put(unsigned long long address, const void *from,
     standin_kernel_copy(address, size, NULL, from);
 }
 
+#include "standin_device.h"
 #include "../../src/ucs_ext/gstream_kernels.cu"
 
 #define STANDIN_KERNEL(_name, _type) \
