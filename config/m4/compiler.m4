@@ -4,7 +4,7 @@
 # ST_FAIL(SENTENCE): stops configure with one sentence on one line.
 AC_DEFUN([ST_FAIL], [AC_MSG_ERROR(m4_normalize([$1]))])
 
-# ST_COMPILER: sets BASE_CFLAGS, BASE_CXXFLAGS and BASE_LDFLAGS.
+# ST_COMPILER: sets BASE_CFLAGS and BASE_LDFLAGS.
 AC_DEFUN([ST_COMPILER], [
     AC_ARG_ENABLE([werror],
         [AS_HELP_STRING([--enable-werror],
@@ -46,7 +46,6 @@ AC_DEFUN([ST_COMPILER], [
          CFLAGS=$st_save_CFLAGS])
 
     AC_SUBST([BASE_CFLAGS], ["-std=gnu11 $st_warn $st_san"])
-    AC_SUBST([BASE_CXXFLAGS], ["$st_warn $st_san"])
     AC_SUBST([BASE_LDFLAGS], ["$st_san"])
     AC_SUBST([ST_SANITIZER])
     AM_CONDITIONAL([HAVE_SANITIZER], [test "x$ST_SANITIZER" != xnone])
