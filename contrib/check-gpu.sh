@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiles the examples for GPUs by the compilers that are there: with HIP to
-# objects and to code for a GPU. Nothing is run.
+# Compiles the examples for GPUs by the compilers that are there, for the host
+# and for a GPU. Nothing is run.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -49,7 +49,6 @@ for source in "$top"/examples/gpu/*.cpp; do
         found=yes
         # gfx90a: MI200, the newest that Debian 12's compiler knows of its kind
         compile hipcc --offload-arch=gfx90a -c "$source" -o "$out/object"
-        compile hipcc --offload-arch=gfx90a --genco "$source" -o "$out/code"
     fi
     if command -v nvcc >/dev/null; then
         found=yes
