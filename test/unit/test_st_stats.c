@@ -93,6 +93,8 @@ static void check_two(const char *text, pid_t pid, const char *when)
                                (st_lane() == UCP_ST_LANE_DIRECT) ?
                                "\ndirect_starts 1\n" :
                                "\ntrig_starts 1\n"), 2);
+    CU_ASSERT_EQUAL(count_text(text, "\nsummary: 1 starts: lane "), 2);
+    CU_ASSERT_EQUAL(count_text(text, " first choice; 0 errors\n"), 2);
     CU_ASSERT_EQUAL(count_text(text, "\nerrors 0\n"), 2);
     /* The blocks are whole, one behind the other */
     CU_ASSERT_EQUAL(count_text(text, "\n---\n"), 2);

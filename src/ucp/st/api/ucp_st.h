@@ -623,8 +623,8 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op);
 
 
 /**
- * Print the counts of a worker, one "name value" pair a line. See also
- * UCX_ST_STATS at @ref ucp_st_worker_destroy.
+ * Print the counts of a worker, a line in words and one "name value" pair a
+ * line. See also UCX_ST_STATS at @ref ucp_st_worker_destroy.
  *
  * @param [in] worker The worker.
  * @param [in] stream Where to print.

@@ -73,6 +73,24 @@ ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
     return status;
 }
 
+/* One line in words: what a user asks first */
+static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
+                                   FILE *stream)
+{
+    const ucp_st_stats_t *stats = &attr->stats;
+    unsigned i;
+
+    fprintf(stream, "summary: %lu starts", stats->starts);
+    for (i = 0; i < attr->num_lanes; ++i) {
+        fprintf(stream, "%s lane %s %lu", (i == 0) ? ":" : ",",
+                ucp_st_lane_table[attr->lanes[i]]->name,
+                stats->lanes[attr->lanes[i]].starts);
+    }
+    fprintf(stream, "; %lu with a thread of the host on the way; %lu matches "
+            "not on the lane of first choice; %lu errors\n", stats->proxied,
+            stats->fallbacks, stats->errors);
+}
+
 static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
 {
     const ucp_st_stats_t *stats = &attr->stats;
@@ -80,6 +98,7 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
     const char *name;
     unsigned i;
 
+    ucp_st_stats_summarize(attr, stream);
     if (attr->provider[0] != '\0') {
         fprintf(stream, "provider %s\ndevice %s\n", attr->provider,
                 attr->device);
