@@ -52,7 +52,7 @@ FOLDERS = [
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
     # The stand-ins for GPU runtimes need none, either, but for the kernels
     ("test/standin", r"standin_(cuda|hip)\.h",
-     r"/standin_(module|rtc)\.c$",
+     r"/standin_(module|kernels|rtc)\.c$",
      r"elf\.h|\.\./\.\./src/ucs_ext/gstream_kernels\.cu|forward_ptx\.h"),
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|once)\.c$",

@@ -44,6 +44,6 @@ echo "/* By gstream_images.sh; code objects:${options:- none} */"
 echo '#include "gstream_module.h"'
 bytes gstream_image_ptx <"$src/gstream_kernels.ptx"
 bytes gstream_image_objects <"$work/objects"
-cat "$src/gstream_kernels.h" "$src/api/ucs_gstream_device.h" \
-    "$src/gstream_kernels.cu" |
+cat "$src/api/ucs_gstream_device.h" "$src/api/ucs_gstream_pair_device.h" \
+    "$src/gstream_kernels.h" "$src/gstream_kernels.cu" |
     sed '/^#include/d' | bytes gstream_image_source

@@ -30,7 +30,8 @@
 /* Cells of an area */
 #define GSTREAM_AREA_CELLS 1024
 
-#define GSTREAM_AREA_SIZE (GSTREAM_AREA_CELLS * sizeof(gstream_kernel_cell_t))
+#define GSTREAM_CELL_SIZE sizeof(ucs_gstream_device_cell_t)
+#define GSTREAM_AREA_SIZE (GSTREAM_AREA_CELLS * GSTREAM_CELL_SIZE)
 
 /* So many are free when ucs_gstream_pair_prepare() returns */
 #define GSTREAM_AREA_SPARE 64
@@ -45,11 +46,15 @@
 #define GSTREAM_PAIR_BLOCKS_MAX  32u
 
 _Static_assert(sizeof(ucs_gstream_pair_record_t) ==
-               sizeof(gstream_kernel_record_t), "one layout");
+               sizeof(ucs_gstream_device_record_t), "one layout");
 _Static_assert(offsetof(ucs_gstream_pair_record_t, halted) ==
-               offsetof(gstream_kernel_record_t, halted), "one layout");
+               offsetof(ucs_gstream_device_record_t, halted), "one layout");
 _Static_assert(offsetof(ucs_gstream_pair_record_t, decided) ==
-               offsetof(gstream_kernel_record_t, decided), "one layout");
+               offsetof(ucs_gstream_device_record_t, decided), "one layout");
+_Static_assert(offsetof(ucs_gstream_pair_record_t, length) ==
+               offsetof(ucs_gstream_device_record_t, length), "one layout");
+_Static_assert(offsetof(ucs_gstream_pair_record_t, waited) ==
+               offsetof(ucs_gstream_device_record_t, waited), "one layout");
 _Static_assert(UCS_GSTREAM_PAIRS_MAX == GSTREAM_KERNEL_PAIRS_MANY,
                "a command is a kernel");
 
@@ -79,6 +84,7 @@ static struct {
     pthread_mutex_t lock;
     gstream_area_t  *areas;
     void            *zeros; /* GSTREAM_AREA_SIZE of them, which copies reach */
+    uint64_t        num_keys; /* given to cells so far; atomic */
 } gstream_pair = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
@@ -212,7 +218,7 @@ static ucs_status_t gstream_area_add(const gstream_gpu_t *gpu, int device)
     area->device = device;
     for (i = 0; i < GSTREAM_AREA_CELLS; ++i) {
         area->cells[i].area    = area;
-        area->cells[i].address = address + i * sizeof(gstream_kernel_cell_t);
+        area->cells[i].address = address + i * GSTREAM_CELL_SIZE;
         gstream_cell_free(&area->cells[i]);
     }
     pthread_mutex_lock(&gstream_pair.lock);
@@ -270,7 +276,7 @@ void ucs_gstream_cell_put(ucs_gstream_cell_h cell)
         .device = area->device,
         .dst    = (void*)(uintptr_t)cell->address,
         .src    = gstream_pair.zeros,
-        .length = sizeof(gstream_kernel_cell_t)
+        .length = GSTREAM_CELL_SIZE
     };
     pthread_mutex_lock(&gstream_pair.lock);
     if (ucs_gstream_copy_begin(&params, &cell->copy) == UCS_INPROGRESS) {
@@ -300,7 +306,7 @@ int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
 /* Sets a kernel's arguments of one start. Registers the records' memory. */
 static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
                                      const ucs_gstream_pair_t *pair,
-                                     gstream_kernel_pair_t *args)
+                                     ucs_gstream_device_pair_t *args)
 {
     ucs_status_t status;
     uint64_t record;
@@ -315,7 +321,7 @@ static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
                   "pair", gpu->name, pair->record, pair->other);
         return UCS_ERR_INVALID_PARAM;
     }
-    *args = (gstream_kernel_pair_t){
+    *args = (ucs_gstream_device_pair_t){
         .is_send   = (unsigned long long)pair->is_send,
         .cell      = pair->cell,
         .record    = record,
@@ -336,12 +342,63 @@ ucs_status_t gstream_pairs_check(const gstream_gpu_t *gpu,
                                  const ucs_gstream_pair_t *pairs, size_t count)
 {
     ucs_status_t status = UCS_OK;
-    gstream_kernel_pair_t args;
+    ucs_gstream_device_pair_t args;
     size_t i;
 
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         status = gstream_pair_set(gpu, &pairs[i], &args);
     }
+    return status;
+}
+
+static uint64_t gstream_pair_rows(const ucs_gstream_rows_t *rows)
+{
+    return rows->width | ((uint64_t)rows->pitch << 32);
+}
+
+ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
+                                       const ucs_gstream_pair_t *pair,
+                                       uint64_t *key_p)
+{
+    const ucs_gstream_memory_attr_t attr = {
+        .type   = type,
+        .device = device
+    };
+    const size_t skip                    = offsetof(ucs_gstream_device_cell_t,
+                                                    key);
+    const gstream_gpu_t *gpu             = gstream_gpu_open(type, 1);
+    ucs_gstream_device_cell_t *cell;
+    ucs_gstream_device_pair_t args;
+    ucs_status_t status;
+
+    if (gpu == NULL) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    status = gstream_pair_set(gpu, pair, &args);
+    if (status != UCS_OK) {
+        return status;
+    }
+    cell = ucs_gstream_memory_get(sizeof(*cell));
+    if (cell == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *key_p = __atomic_add_fetch(&gstream_pair.num_keys, 1, __ATOMIC_RELAXED);
+    *cell  = (ucs_gstream_device_cell_t){
+        .key        = *key_p,
+        .is_send    = args.is_send,
+        .record     = args.record,
+        .other      = args.other,
+        .dst        = args.dst,
+        .src        = args.src,
+        .max_length = args.length,
+        .dst_rows   = gstream_pair_rows(&pair->dst_rows),
+        .src_rows   = gstream_pair_rows(&pair->src_rows)
+    };
+    /* Kernels may be at work in the cell's other part */
+    status = ucs_gstream_memory_copy_by(&attr,
+                                        (void*)(uintptr_t)(pair->cell + skip),
+                                        &cell->key, sizeof(*cell) - skip);
+    ucs_gstream_memory_put(cell, sizeof(*cell));
     return status;
 }
 

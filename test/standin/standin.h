@@ -120,9 +120,6 @@ typedef struct {
 #define STANDIN_PROCESSORS  4
 #define STANDIN_MAX_QUEUES  32
 
-/* In src/ucs_ext/gstream_kernels.cu */
-#define STANDIN_NUM_KERNELS 4
-
 typedef struct standin_cmd    standin_cmd_t;
 typedef struct standin_ctx    standin_ctx_t;
 typedef struct standin_event  standin_event_t;
@@ -344,9 +341,10 @@ struct standin_cmd {
 
 /* A kernel of a module */
 struct standin_func {
-    void          (*run)(const void *args);
-    standin_ctx_t *ctx;
-    size_t        size; /* Of the arguments */
+    standin_func_t              *next; /* Of its module */
+    const struct standin_kernel *kernel; /* Of standin_device.h */
+    standin_ctx_t               *ctx;
+    size_t                      size;  /* Of the argument, as the module says */
 };
 
 /* A launch */

@@ -5,15 +5,18 @@
  * CUDA's driver takes PTX text, HIP a bundle of code objects of which one is
  * for the device (STANDIN_ARCH), or what hipRTC has made. A module is looked
  * into: it has the kernels that it names, with arguments of the size that it
- * says. A kernel that has a name of src/ucs_ext/gstream_kernels.cu is that
- * source, built for the host; others are not there.
+ * says. A kernel is its source, built for the host (standin_device.h): those of
+ * src/ucs_ext/gstream_kernels.cu are in this library, others in shared objects
+ * that STANDIN_KERNELS names.
  *
  * Each thread of a block is a thread here. A block begins when the device has
  * room for one more (STANDIN_SMS), and keeps that until it ends.
  */
 #include "standin.h"
+#include "standin_device.h"
 #include "standin_rtc.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +45,7 @@ typedef struct {
 static __thread standin_thread_t *standin_self;
 
 
-/* What the source of the kernels uses */
+/* What the sources of kernels use */
 
 static unsigned standin_thread(void)
 {
@@ -177,34 +180,71 @@ static void standin_kernel_put(unsigned long long address, const void *from,
     standin_kernel_copy(address, size, NULL, from);
 }
 
-#include "standin_device.h"
-#include "../../src/ucs_ext/gstream_kernels.cu"
-
-#define STANDIN_KERNEL(_name, _type) \
-    static void standin_run_##_name(const void *args) \
-    { \
-        _name(*(const _type*)args); \
-    }
-
-STANDIN_KERNEL(ucs_gstream_waits_few, gstream_kernel_few_t)
-STANDIN_KERNEL(ucs_gstream_waits_many, gstream_kernel_many_t)
-STANDIN_KERNEL(ucs_gstream_pairs_few, gstream_kernel_pairs_few_t)
-STANDIN_KERNEL(ucs_gstream_pairs_many, gstream_kernel_pairs_many_t)
-
-static const struct {
-    const char *name;
-    void       (*run)(const void *args);
-    size_t     size;
-} standin_kernels[STANDIN_NUM_KERNELS] = {
-    {"ucs_gstream_waits_few", standin_run_ucs_gstream_waits_few,
-     sizeof(gstream_kernel_few_t)},
-    {"ucs_gstream_waits_many", standin_run_ucs_gstream_waits_many,
-     sizeof(gstream_kernel_many_t)},
-    {"ucs_gstream_pairs_few", standin_run_ucs_gstream_pairs_few,
-     sizeof(gstream_kernel_pairs_few_t)},
-    {"ucs_gstream_pairs_many", standin_run_ucs_gstream_pairs_many,
-     sizeof(gstream_kernel_pairs_many_t)}
+static const standin_calls_t standin_kernel_calls = {
+    .thread = standin_thread,
+    .block  = standin_block,
+    .load   = standin_kernel_load,
+    .store  = standin_kernel_store,
+    .add    = standin_kernel_add,
+    .get    = standin_kernel_get,
+    .put    = standin_kernel_put,
+    .sync   = standin_sync,
+    .pause  = standin_kernel_pause
 };
+
+
+/* Kernels that are there: the library's own first */
+
+#define STANDIN_MAX_OBJECTS 8
+
+static const standin_kernel_t *standin_tables[STANDIN_MAX_OBJECTS + 1];
+
+static void standin_object_open(const char *name, unsigned *count)
+{
+    void *object = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    void *table  = (object != NULL) ? dlsym(object, "standin_kernels") : NULL;
+
+    if ((table == NULL) || (*count > STANDIN_MAX_OBJECTS)) {
+        fprintf(stderr, "stand-in %s: STANDIN_KERNELS: %s\n",
+                standin_kind.name, (table == NULL) ? dlerror() : "too many");
+        abort();
+    }
+    standin_tables[(*count)++] = table;
+}
+
+static void standin_objects_open(void)
+{
+    const char *value = getenv("STANDIN_KERNELS");
+    char *names       = (value != NULL) ? strdup(value) : NULL;
+    unsigned count    = 0;
+    char *rest        = names;
+    char *name;
+
+    standin_tables[count++] = standin_kernels;
+    while ((name = strsep(&rest, ":")) != NULL) {
+        if (*name != '\0') {
+            standin_object_open(name, &count);
+        }
+    }
+    free(names);
+}
+
+static const standin_kernel_t *standin_kernel_find(const char *name)
+{
+    const standin_kernel_t *kernel;
+    unsigned i;
+
+    for (i = 0; (i <= STANDIN_MAX_OBJECTS) && (standin_tables[i] != NULL);
+         ++i) {
+        for (kernel = standin_tables[i]; kernel->name != NULL; ++kernel) {
+            if (strcmp(kernel->name, name) == 0) {
+                return kernel;
+            }
+        }
+    }
+    return NULL;
+}
+
 
 /* Blocks and threads */
 
@@ -217,7 +257,8 @@ static void *standin_thread_main(void *arg)
     pthread_mutex_lock(&standin_lock);
     standin_turn_get();
     pthread_mutex_unlock(&standin_lock);
-    block->cmd->kernel.device->run(block->cmd->data);
+    block->cmd->kernel.device->kernel->run(&standin_kernel_calls,
+                                           block->cmd->data);
     pthread_mutex_lock(&standin_lock);
     standin_turn_put();
     if (--block->running == 0) {
@@ -273,13 +314,13 @@ void standin_kernel_run(const standin_cmd_t *cmd)
     pthread_mutex_lock(&standin_lock);
 }
 
-/* Modules. One has a function for each of the kernels. */
+/* Modules. Functions are made when they are asked for, and stay. */
 
 struct standin_module {
     standin_module_t *next;
     standin_ctx_t    *ctx;
     const char       *image; /* PTX text; a code object; what hipRTC made */
-    standin_func_t   funcs[STANDIN_NUM_KERNELS];
+    standin_func_t   *funcs;
 };
 
 static standin_module_t *standin_modules;
@@ -417,19 +458,19 @@ static size_t standin_elf_size(const char *elf, const char *name)
 }
 
 /* What the module says of a kernel's arguments; 0: it has no such kernel */
-static size_t standin_module_size(const char *image, unsigned i)
+static size_t standin_module_size(const char *image,
+                                  const standin_kernel_t *kernel)
 {
-    const char *name = standin_kernels[i].name;
     const char *source;
 
     if (!standin_kind.is_hip) {
-        return standin_ptx_size(image, name);
+        return standin_ptx_size(image, kernel->name);
     }
     source = standin_rtc_source(image);
     if (source == NULL) {
-        return standin_elf_size(image, name);
+        return standin_elf_size(image, kernel->name);
     }
-    return (strstr(source, name) != NULL) ? standin_kernels[i].size : 0;
+    return (strstr(source, kernel->name) != NULL) ? kernel->size : 0;
 }
 
 int standin_module_load(void **handle, const void *image)
@@ -461,44 +502,67 @@ int standin_module_load(void **handle, const void *image)
     return standin_leave(err);
 }
 
+/* The lock is held */
+static int standin_func_get(standin_module_t *module, const char *name,
+                            standin_func_t **func_p)
+{
+    const standin_kernel_t *kernel = standin_kernel_find(name);
+    standin_func_t *func           = module->funcs;
+    size_t size;
+
+    while ((func != NULL) && (func->kernel != kernel)) {
+        func = func->next;
+    }
+    if (func == NULL) {
+        size = (kernel != NULL) ? standin_module_size(module->image, kernel) :
+                                  0;
+        if (size == 0) {
+            return STANDIN_ERR_NOT_FOUND;
+        }
+        func = calloc(1, sizeof(*func));
+        if (func == NULL) {
+            return STANDIN_ERR_NO_MEMORY;
+        }
+        func->next    = module->funcs;
+        func->kernel  = kernel;
+        func->ctx     = module->ctx;
+        func->size    = size;
+        module->funcs = func;
+    }
+    *func_p = func;
+    return STANDIN_OK;
+}
+
 int standin_module_function(void **handle, void *of, const char *name)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    standin_func_t *func       = NULL;
     standin_module_t *module;
-    standin_func_t *func = NULL;
     standin_ctx_t *ctx;
-    unsigned i;
+    int err;
 
+    pthread_once(&once, standin_objects_open);
     STANDIN_TRY(standin_enter_ctx(&ctx));
     for (module = standin_modules; (module != NULL) && (module != of);
          module = module->next) {
     }
-    if (module == NULL) {
-        return standin_leave(STANDIN_ERR_HANDLE);
+    err = (module != NULL) ? standin_func_get(module, name, &func) :
+                             STANDIN_ERR_HANDLE;
+    if (err == STANDIN_OK) {
+        *handle = func;
     }
-    for (i = 0; i < STANDIN_NUM_KERNELS; ++i) {
-        if (strcmp(standin_kernels[i].name, name) == 0) {
-            func       = &module->funcs[i];
-            func->run  = standin_kernels[i].run;
-            func->ctx  = module->ctx;
-            func->size = standin_module_size(module->image, i);
-        }
-    }
-    if ((func == NULL) || (func->size == 0)) {
-        return standin_leave(STANDIN_ERR_NOT_FOUND);
-    }
-    *handle = func;
-    return standin_leave(STANDIN_OK);
+    return standin_leave(err);
 }
 
 const standin_func_t *standin_module_find(const void *handle)
 {
     const standin_module_t *module;
-    unsigned i;
+    const standin_func_t *func;
 
     for (module = standin_modules; module != NULL; module = module->next) {
-        for (i = 0; i < STANDIN_NUM_KERNELS; ++i) {
-            if (&module->funcs[i] == handle) {
-                return &module->funcs[i];
+        for (func = module->funcs; func != NULL; func = func->next) {
+            if (func == handle) {
+                return func;
             }
         }
     }

@@ -4,6 +4,7 @@
  * processes that take turns.
  */
 #include "standin_util.h"
+#include "test_kernels.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -47,6 +48,51 @@ RT_CASE(modules)
     CU_ASSERT_EQUAL(rt_kernel(rt, stream, kernel, args, 144), RT_OK);
     CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
     CU_ASSERT_EQUAL(rt_stream_destroy(rt, stream), RT_OK);
+}
+
+/* A kernel of an object that STANDIN_KERNELS names */
+static void test_object(const rt_t *rt)
+{
+    static const char ptx[] =
+        ".version 6.0\n.target sm_70\n.address_size 64\n\n"
+        ".visible .entry test_kernel_add(\n"
+        "\t.param .align 8 .b8 test_kernel_add_param_0[16]\n)\n";
+    static const char rtc[] = "hipRTC of the stand-in\ntest_kernel_add";
+    test_kernel_add_t args  = {.value = 2};
+    void *stream            = rt_stream(rt);
+    uint64_t word           = 40;
+    void *module, *func, *there;
+    void (*kernel)(void *args);
+
+    CU_ASSERT_EQUAL_FATAL(rt_module_load(rt, &module, rt->is_hip ? rtc : ptx),
+                          RT_OK);
+    CU_ASSERT_EQUAL_FATAL(rt_module_function(rt, &func, module,
+                                             "test_kernel_add"), RT_OK);
+    CU_ASSERT_EQUAL(rt_module_function(rt, &there, module,
+                                       "ucs_gstream_waits_few"),
+                    RT_NOT_FOUND);
+    memcpy(&kernel, &func, sizeof(kernel));
+    CU_ASSERT_EQUAL_FATAL(rt_alloc(rt, &there, sizeof(word)), RT_OK);
+    CU_ASSERT_EQUAL(rt_copy_now(rt, there, &word, sizeof(word)), RT_OK);
+    args.word = RT_U64(there);
+    CU_ASSERT_EQUAL(rt_kernel(rt, stream, kernel, &args, sizeof(args) - 1),
+                    RT_INVALID);
+    CU_ASSERT_EQUAL(rt_kernel(rt, stream, kernel, &args, sizeof(args)), RT_OK);
+    CU_ASSERT_EQUAL(rt_sync(rt, stream), RT_OK);
+    CU_ASSERT_EQUAL(rt_copy_now(rt, &word, there, sizeof(word)), RT_OK);
+    CU_ASSERT_EQUAL(word, 42);
+    CU_ASSERT_EQUAL(rt_free(rt, there), RT_OK);
+    CU_ASSERT_EQUAL(rt_stream_destroy(rt, stream), RT_OK);
+}
+
+#define OBJECT "STANDIN_KERNELS=:" STANDIN_DIR "/test_kernels.so"
+
+/* ... in a process with both runtimes, whose kernels do not mix */
+RT_CASE_SET(object, OBJECT, OBJECT)
+{
+    test_object(rt);
+    test_object(rt_start(!rt->is_hip));
+    test_object(rt);
 }
 
 /* Processes that take turns: of their kernels, which say that they run, never

@@ -12,6 +12,9 @@
  * begun to run, so it does not matter which one runs when, or whether they run
  * at the same time. Devices need no atomics between them, or with the host.
  *
+ * A use may be shorter than the pair's length, if a kernel of the application
+ * starts its send, by ucp_st_device.h.
+ *
  * A side starts no use before it has waited for the last one. To end a pair
  * from the host: store to `halted` of both records, with a fence behind that;
  * load `begun` of each, and look until `ended` is no less: a start that begins
@@ -43,7 +46,13 @@ typedef struct ucs_gstream_pair_record {
     volatile uint64_t halted; /**< Not 0: starts have no effect */
     volatile uint64_t decided; /**< For the kernels */
     volatile uint64_t opened; /**< For the users: the other side is ready */
-    uint64_t          reserved[2]; /**< A cache line of its own */
+    volatile uint64_t length; /**< For the kernels: of a use, bytes */
+    uint64_t          reserved;
+    /* A cache line of this side alone: kernels of the application */
+    volatile uint64_t first;  /**< ... may start the uses from this one */
+    volatile uint64_t posted; /**< ... to this one */
+    volatile uint64_t waited; /**< ... and have waited for this one */
+    uint64_t          reserved2[5];
 } ucs_gstream_pair_record_t;
 
 
@@ -67,7 +76,7 @@ typedef struct ucs_gstream_pair {
     ucs_gstream_pair_record_t *other;  /**< The other one's */
     void       *dst;    /**< The receive's buffer, as this device has it */
     const void *src;    /**< The send's; apart from @a dst */
-    uint64_t   length;  /**< In bytes; may be 0 */
+    uint64_t   length;  /**< In bytes; may be 0. A receive's: at most */
     uint64_t   use;     /**< From 1 */
     ucs_gstream_rows_t dst_rows; /**< Of @a dst */
     ucs_gstream_rows_t src_rows; /**< Of @a src */
@@ -139,6 +148,26 @@ uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell);
  */
 int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
                             int device);
+
+
+/**
+ * Have kernels of the application start uses of a side: write to its cell what
+ * they need. Once for a cell.
+ *
+ * @param [in]  type   The runtime.
+ * @param [in]  device The number of the buffer's device.
+ * @param [in]  pair   The side; `use` is not looked at.
+ * @param [out] key_p  Set to a number that the cell has from now on until it is
+ *                     given back, and no other one ever has.
+ *
+ * @return UCS_OK; UCS_ERR_NO_MEMORY; or why the runtime refuses, which was
+ *         logged.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
+                                       const ucs_gstream_pair_t *pair,
+                                       uint64_t *key_p);
 
 
 /**
