@@ -31,11 +31,7 @@
 #include <string.h>
 
 
-/* Copies of a stream that nobody waits for, under way at a time: far fewer than
- * it has room for, as a call that finds none waits */
-#define GSTREAM_COPY_MAX 64
-
-/* ... that threads of their own make, in the process */
+/* Copies that threads of their own make, in the process */
 #define GSTREAM_COPY_MAX_THREADS 16
 
 
@@ -372,9 +368,58 @@ err:
     return status;
 }
 
-/* Enqueues a copy if there is room. It is counted behind that, and a look reads
- * the count before it asks whether the stream is idle: so an idle stream has
- * done all that were counted then, in whatever order threads count. */
+_Static_assert(GSTREAM_COPY_MAX == 64, "a bit for each");
+
+/* Takes an event that no copy has; GSTREAM_COPY_MAX if there is none. The
+ * acquire pairs with the release of the copy that had it. */
+static unsigned gstream_copy_take(gstream_copy_stream_t *stream)
+{
+    uint64_t busy = __atomic_load_n(&stream->busy, __ATOMIC_RELAXED);
+    unsigned i;
+
+    do {
+        if (busy == UINT64_MAX) {
+            return GSTREAM_COPY_MAX;
+        }
+        i = (unsigned)__builtin_ctzll(~busy);
+    } while (!__atomic_compare_exchange_n(&stream->busy, &busy,
+                                          busy | UCS_BIT(i), 1,
+                                          __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+    return i;
+}
+
+static void gstream_copy_give(gstream_copy_stream_t *stream, unsigned i)
+{
+    (void)__atomic_fetch_and(&stream->busy, ~UCS_BIT(i), __ATOMIC_RELEASE);
+}
+
+/* A result of the runtime. Where it takes a copy and then not its event, the
+ * device is lost. */
+static int gstream_copy_enqueue(const gstream_gpu_t *gpu,
+                                const gstream_copy_stream_t *stream,
+                                const ucs_gstream_cmd_t *cmd, void **event_p)
+{
+    gstream_gpu_place_t last;
+    int result;
+
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result != GSTREAM_GPU_OK) {
+        return result;
+    }
+    if (*event_p == NULL) {
+        result = gpu->calls.event_create(event_p, GSTREAM_GPU_NO_TIMING);
+    }
+    if (result == GSTREAM_GPU_OK) {
+        result = gstream_gpu_copy(gpu, stream->native, cmd);
+    }
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.event_record(*event_p, stream->native);
+    }
+    gstream_gpu_end(gpu, &last);
+    return result;
+}
+
+/* Enqueues a copy if there is room */
 static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
                                        gstream_copy_stream_t *stream,
                                        ucs_gstream_copy_t *copy)
@@ -383,24 +428,32 @@ static ucs_status_t gstream_copy_start(const gstream_gpu_t *gpu,
         .type   = UCS_GSTREAM_CMD_COPY,
         .u.copy = {copy->params.dst, copy->params.src, copy->params.length}
     };
-    gstream_gpu_place_t last;
+    unsigned i                  = gstream_copy_take(stream);
     int result;
 
-    if ((__atomic_load_n(&stream->begun, __ATOMIC_RELAXED) -
-         __atomic_load_n(&stream->done, __ATOMIC_RELAXED)) >=
-        GSTREAM_COPY_MAX) {
+    if (i == GSTREAM_COPY_MAX) {
         return UCS_INPROGRESS;
     }
-    result = gstream_gpu_begin(gpu, &stream->place, &last);
-    if (result == GSTREAM_GPU_OK) {
-        result = gstream_gpu_copy(gpu, stream->native, &cmd);
-        gstream_gpu_end(gpu, &last);
-    }
+    result = gstream_copy_enqueue(gpu, stream, &cmd, &stream->events[i]);
     if (result != GSTREAM_GPU_OK) {
+        gstream_copy_give(stream, i);
         return gstream_gpu_copy_status(gpu, result, &cmd);
     }
-    copy->number = __atomic_add_fetch(&stream->begun, 1, __ATOMIC_ACQ_REL);
+    copy->number = i + 1;
     return UCS_INPROGRESS;
+}
+
+/* What a query of the stream, or of an event in it, has returned */
+static ucs_status_t gstream_copy_result(const gstream_gpu_t *gpu, int result)
+{
+    if (gstream_gpu_is_ok(gpu, result)) {
+        return UCS_OK;
+    }
+    /* HIP 5.6 to 6.0 does not tell while the application captures a stream */
+    if ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result)) {
+        return UCS_INPROGRESS;
+    }
+    return gstream_gpu_status(gpu, result, "the stream for copies");
 }
 
 ucs_status_t gstream_copy_query(const gstream_gpu_t *gpu,
@@ -414,30 +467,25 @@ ucs_status_t gstream_copy_query(const gstream_gpu_t *gpu,
         result = gpu->calls.query(stream->native);
         gstream_gpu_end(gpu, &last);
     }
-    if (gstream_gpu_is_ok(gpu, result)) {
-        return UCS_OK;
-    }
-    /* HIP 5.6 to 6.0 does not tell while the application captures a stream */
-    if ((result == GSTREAM_GPU_NOT_READY) || gstream_gpu_is_capture(result)) {
-        return UCS_INPROGRESS;
-    }
-    return gstream_gpu_status(gpu, result, "the stream for copies");
+    return gstream_copy_result(gpu, result);
 }
 
-/* A thread may store a smaller number behind a larger one, which is as true */
+/* Whether a copy that is enqueued is over: its event is free then */
 static ucs_status_t gstream_copy_ask(const gstream_gpu_t *gpu,
-                                     gstream_copy_stream_t *stream,
-                                     uint64_t number)
+                                     gstream_copy_stream_t *stream, unsigned i)
 {
-    uint64_t begun = __atomic_load_n(&stream->begun, __ATOMIC_ACQUIRE);
+    gstream_gpu_place_t last;
     ucs_status_t status;
+    int result;
 
-    if (__atomic_load_n(&stream->done, __ATOMIC_ACQUIRE) >= number) {
-        return UCS_OK;
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->calls.event_query(stream->events[i]);
+        gstream_gpu_end(gpu, &last);
     }
-    status = gstream_copy_query(gpu, stream);
-    if (status == UCS_OK) {
-        __atomic_store_n(&stream->done, begun, __ATOMIC_RELEASE);
+    status = gstream_copy_result(gpu, result);
+    if (status != UCS_INPROGRESS) {
+        gstream_copy_give(stream, i);
     }
     return status;
 }
@@ -460,8 +508,9 @@ ucs_status_t ucs_gstream_copy_look(ucs_gstream_copy_t *copy)
     if (status != UCS_OK) {
         return status;
     }
-    return (copy->number == 0) ? gstream_copy_start(gpu, stream, copy) :
-                                 gstream_copy_ask(gpu, stream, copy->number);
+    return (copy->number == 0) ?
+                   gstream_copy_start(gpu, stream, copy) :
+                   gstream_copy_ask(gpu, stream, copy->number - 1);
 }
 
 ucs_status_t ucs_gstream_copy_begin(const ucs_gstream_copy_params_t *params,

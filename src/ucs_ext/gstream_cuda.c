@@ -70,6 +70,7 @@ enum {
     GSTREAM_CUDA_POP,
     GSTREAM_CUDA_GET_DEVICE,
     GSTREAM_CUDA_RETAIN,
+    GSTREAM_CUDA_ENABLE_PEER,
     GSTREAM_CUDA_WAIT64,
     GSTREAM_CUDA_COPY,
     GSTREAM_CUDA_COPY2D,
@@ -82,6 +83,7 @@ typedef int (*gstream_cuda_get_func_t)(void **context_p);
 typedef int (*gstream_cuda_push_func_t)(void *context);
 typedef int (*gstream_cuda_device_func_t)(int *device_p);
 typedef int (*gstream_cuda_retain_func_t)(void **context_p, int device);
+typedef int (*gstream_cuda_peer_func_t)(void *context, unsigned flags);
 typedef int (*gstream_cuda_wait64_func_t)(void *stream, uint64_t address,
                                           uint64_t value, unsigned flags);
 typedef int (*gstream_cuda_copy_func_t)(uint64_t dst, uint64_t src,
@@ -192,6 +194,13 @@ static int gstream_cuda_make_home(const gstream_gpu_t *gpu,
                                   gstream_gpu_place_t *home)
 {
     return gstream_cuda_retain(gpu, place->device, home);
+}
+
+static int gstream_cuda_enable_peer(const gstream_gpu_t *gpu,
+                                    const gstream_gpu_place_t *peer)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_peer_func_t,
+                             GSTREAM_CUDA_ENABLE_PEER)(peer->context, 0);
 }
 
 static int gstream_cuda_wait64(const gstream_gpu_t *gpu, void *native,
@@ -378,6 +387,9 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(batch, "cuStreamBatchMemOp_v2", "cuStreamBatchMemOp"),
     GSTREAM_CUDA_NAME(query, "cuStreamQuery"),
     GSTREAM_CUDA_NAME(synchronize, "cuStreamSynchronize"),
+    GSTREAM_CUDA_NAME(event_create, "cuEventCreate"),
+    GSTREAM_CUDA_NAME(event_record, "cuEventRecord"),
+    GSTREAM_CUDA_NAME(event_query, "cuEventQuery"),
     GSTREAM_CUDA_NAME(is_capturing, "cuStreamIsCapturing"),
     GSTREAM_CUDA_NAME_OR_NULL(exchange_mode,
                               "cuThreadExchangeStreamCaptureMode"),
@@ -405,6 +417,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_GET_DEVICE], "cuCtxGetDevice"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_RETAIN],
                       "cuDevicePrimaryCtxRetain"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_ENABLE_PEER],
+                      "cuCtxEnablePeerAccess"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT64], "cuStreamWaitValue64_v2",
                       "cuStreamWaitValue64"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
@@ -425,6 +439,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .make_home      = gstream_cuda_make_home,
     .enter          = gstream_cuda_enter,
     .leave          = gstream_cuda_leave,
+    .enable_peer    = gstream_cuda_enable_peer,
     .wait64         = gstream_cuda_wait64,
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,

@@ -23,6 +23,7 @@ enum {
     GSTREAM_GPU_NO_MEMORY     = 2,
     GSTREAM_GPU_NO_DEVICE     = 100,
     GSTREAM_GPU_NOT_READY     = 600,
+    GSTREAM_GPU_PEER_ENABLED  = 704, /**< It is, already */
     GSTREAM_GPU_NOT_SUPPORTED = 801,
     GSTREAM_GPU_CAPTURE_FIRST = 900,
     GSTREAM_GPU_CAPTURE_LAST  = 909
@@ -55,8 +56,9 @@ enum {
     GSTREAM_GPU_WAIT_FLUSH      = 1 << 30,
     GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
     GSTREAM_GPU_REGISTER_MAP    = 2,
-    GSTREAM_GPU_NON_BLOCKING    = 1  /**< Of a stream: apart from the default
+    GSTREAM_GPU_NON_BLOCKING    = 1, /**< Of a stream: apart from the default
                                           one */
+    GSTREAM_GPU_NO_TIMING       = 2  /**< Of an event */
 };
 
 
@@ -128,6 +130,9 @@ typedef struct gstream_gpu_calls {
                  unsigned flags); /* Or NULL */
     int (*query)(void *stream);
     int (*synchronize)(void *stream);
+    int (*event_create)(void **event_p, unsigned flags);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
     int (*is_capturing)(void *stream, int *status_p);
     int (*exchange_mode)(int *mode_p); /* Or NULL: the thread's, for captures */
     int (*memory_register)(void *start, size_t length, unsigned flags);
@@ -197,6 +202,11 @@ typedef struct gstream_gpu_ops {
      *  of two rows or more. gstream_gpu_copy() calls it. */
     int (*copy)(const gstream_gpu_t *gpu, void *native,
                 const ucs_gstream_cmd_t *cmd);
+
+    /** Have kernels of the caller's current place reach another one's memory. A
+     *  result of the runtime. */
+    int (*enable_peer)(const gstream_gpu_t *gpu,
+                       const gstream_gpu_place_t *peer);
 
     /** Enqueue gstream_gpu_run_func() with this argument. */
     int (*launch)(const gstream_gpu_t *gpu, void *native, void *arg);
@@ -346,12 +356,18 @@ int gstream_gpu_knows(const gstream_gpu_t *gpu, const void *address,
 /** Undo that. */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
 
+/** Copies of a stream that nobody waits for, under way at a time: far fewer
+ *  than it has room for, as a call that finds none waits. */
+#define GSTREAM_COPY_MAX 64
+
 /** A device's stream for copies by the host. */
 typedef struct gstream_copy_stream {
     void                *native; /* NULL: not there yet; atomic */
     gstream_gpu_place_t place;   /* constant once it is there */
-    uint64_t            begun;   /* copies that nobody waits for; atomic */
-    uint64_t            done;    /* ... at least so many of them; atomic */
+    uint64_t            busy;    /* a bit for each of the events that a copy
+                                    has; atomic */
+    void                *events[GSTREAM_COPY_MAX]; /* NULL: not there yet; the
+                                                      copy's that has it */
 } gstream_copy_stream_t;
 
 /** Find a device's stream, or make it. It stays. Any thread. */

@@ -49,6 +49,7 @@ enum {
 enum {
     GSTREAM_HIP_GET_DEVICE,
     GSTREAM_HIP_SET_DEVICE,
+    GSTREAM_HIP_ENABLE_PEER,
     GSTREAM_HIP_GET_PRIORITY,
     GSTREAM_HIP_STREAM_DEVICE, /* Or NULL: since ROCm 5.6 */
     GSTREAM_HIP_WAIT64,
@@ -62,6 +63,7 @@ enum {
 
 typedef int (*gstream_hip_get_func_t)(int *device_p);
 typedef int (*gstream_hip_set_func_t)(int device);
+typedef int (*gstream_hip_peer_func_t)(int device, unsigned flags);
 typedef int (*gstream_hip_stream_func_t)(void *stream, int *value_p);
 typedef int (*gstream_hip_wait64_func_t)(void *stream, void *address,
                                          uint64_t value, unsigned flags,
@@ -154,6 +156,13 @@ static int gstream_hip_make_home(const gstream_gpu_t *gpu,
     (void)gpu;
     *home = *place;
     return GSTREAM_GPU_OK;
+}
+
+static int gstream_hip_enable_peer(const gstream_gpu_t *gpu,
+                                   const gstream_gpu_place_t *peer)
+{
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_peer_func_t,
+                            GSTREAM_HIP_ENABLE_PEER)(peer->device, 0);
 }
 
 static int gstream_hip_wait64(const gstream_gpu_t *gpu, void *native,
@@ -398,6 +407,9 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(write64, "hipStreamWriteValue64"),
     GSTREAM_HIP_NAME(query, "hipStreamQuery"),
     GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
+    GSTREAM_HIP_NAME(event_create, "hipEventCreateWithFlags"),
+    GSTREAM_HIP_NAME(event_record, "hipEventRecord"),
+    GSTREAM_HIP_NAME(event_query, "hipEventQuery"),
     GSTREAM_HIP_NAME(is_capturing, "hipStreamIsCapturing"),
     GSTREAM_HIP_NAME(exchange_mode, "hipThreadExchangeStreamCaptureMode"),
     GSTREAM_HIP_NAME(memory_register, "hipHostRegister"),
@@ -419,6 +431,8 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME_OR_NULL(ipc.close, "hipIpcCloseMemHandle"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_DEVICE], "hipGetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_SET_DEVICE], "hipSetDevice"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_ENABLE_PEER],
+                     "hipDeviceEnablePeerAccess"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_GET_PRIORITY], "hipStreamGetPriority"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_STREAM_DEVICE],
                              "hipStreamGetDevice"),
@@ -444,6 +458,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .make_home      = gstream_hip_make_home,
     .enter          = gstream_hip_enter,
     .leave          = gstream_hip_leave,
+    .enable_peer    = gstream_hip_enable_peer,
     .wait64         = gstream_hip_wait64,
     .copy           = gstream_hip_copy,
     .launch         = gstream_hip_launch,

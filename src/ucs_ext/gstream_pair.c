@@ -36,6 +36,11 @@
 /* So many are free when ucs_gstream_pair_prepare() returns */
 #define GSTREAM_AREA_SPARE 64
 
+/* Cells of an area that are being cleared at a time: nobody looks for their end
+ * before the next one is given back or needed, and a device's stream has few
+ * copies under way */
+#define GSTREAM_AREA_CLEARING 8
+
 /* Threads of a kernel that copies: bytes that one copies at a time, how often
  * it does before another block helps, and blocks of which a processor is to
  * have one at most. Fewer leave processors to the application. */
@@ -73,7 +78,8 @@ struct gstream_area {
     gstream_area_t          *next;
     ucs_gstream_type_t      type;
     int                     device;
-    unsigned                num_free;  /* the lock, as the next two */
+    unsigned                num_free;  /* the lock, as the next ones */
+    unsigned                num_begun; /* of `clearing`, whose copies have */
     ucs_gstream_cell_h      free;
     ucs_gstream_cell_h      clearing;
     struct ucs_gstream_cell cells[GSTREAM_AREA_CELLS];
@@ -106,6 +112,22 @@ static void gstream_cell_free(ucs_gstream_cell_h cell)
     ++area->num_free;
 }
 
+/* Look whether a cell is cleared, or have it be */
+static ucs_status_t gstream_cell_clear(ucs_gstream_cell_h cell)
+{
+    gstream_area_t *area = cell->area;
+    ucs_status_t status;
+
+    if ((cell->copy.number == 0) &&
+        (area->num_begun == GSTREAM_AREA_CLEARING)) {
+        return UCS_INPROGRESS;
+    }
+    area->num_begun -= (cell->copy.number != 0);
+    status           = ucs_gstream_copy_look(&cell->copy);
+    area->num_begun += (status == UCS_INPROGRESS) && (cell->copy.number != 0);
+    return status;
+}
+
 /* Frees cells that have been cleared. One whose copy has failed is lost. The
  * lock is held. */
 static void gstream_area_look(gstream_area_t *area)
@@ -115,7 +137,7 @@ static void gstream_area_look(gstream_area_t *area)
     ucs_status_t status;
 
     while ((cell = *next) != NULL) {
-        status = ucs_gstream_copy_look(&cell->copy);
+        status = gstream_cell_clear(cell);
         if (status == UCS_INPROGRESS) {
             next = &cell->next;
             continue;
@@ -246,6 +268,32 @@ ucs_status_t ucs_gstream_pair_prepare(ucs_gstream_type_t type, int device)
     return has_cells ? UCS_OK : gstream_area_add(gpu, device);
 }
 
+ucs_status_t ucs_gstream_pair_reach(ucs_gstream_type_t type, int device,
+                                    int other)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+    gstream_copy_stream_t *stream, *peer;
+    gstream_gpu_place_t last;
+    int result;
+
+    if ((gpu == NULL) || (gstream_copy_get(gpu, device, &stream) != UCS_OK) ||
+        (gstream_copy_get(gpu, other, &peer) != UCS_OK)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    result = gstream_gpu_begin(gpu, &stream->place, &last);
+    if (result == GSTREAM_GPU_OK) {
+        result = gpu->ops->enable_peer(gpu, &peer->place);
+        gstream_gpu_end(gpu, &last);
+    }
+    if (gstream_gpu_is_ok(gpu, result) ||
+        (result == GSTREAM_GPU_PEER_ENABLED)) {
+        return UCS_OK;
+    }
+    ucs_error("%s: kernels of device %d do not reach device %d: %s", gpu->name,
+              device, other, gpu->ops->result_name(gpu, result));
+    return UCS_ERR_UNREACHABLE;
+}
+
 ucs_gstream_cell_h ucs_gstream_cell_get(ucs_gstream_type_t type, int device)
 {
     ucs_gstream_cell_h cell = NULL;
@@ -264,25 +312,25 @@ ucs_gstream_cell_h ucs_gstream_cell_get(ucs_gstream_type_t type, int device)
 
 void ucs_gstream_cell_put(ucs_gstream_cell_h cell)
 {
-    ucs_gstream_copy_params_t params;
     gstream_area_t *area;
 
     if (cell == NULL) {
         return;
     }
-    area   = cell->area;
-    params = (ucs_gstream_copy_params_t){
-        .type   = area->type,
-        .device = area->device,
-        .dst    = (void*)(uintptr_t)cell->address,
-        .src    = gstream_pair.zeros,
-        .length = GSTREAM_CELL_SIZE
+    area       = cell->area;
+    cell->copy = (ucs_gstream_copy_t){
+        .params = {
+            .type   = area->type,
+            .device = area->device,
+            .dst    = (void*)(uintptr_t)cell->address,
+            .src    = gstream_pair.zeros,
+            .length = GSTREAM_CELL_SIZE
+        }
     };
     pthread_mutex_lock(&gstream_pair.lock);
-    if (ucs_gstream_copy_begin(&params, &cell->copy) == UCS_INPROGRESS) {
-        cell->next     = area->clearing;
-        area->clearing = cell;
-    }
+    cell->next     = area->clearing;
+    area->clearing = cell;
+    gstream_area_look(area);
     pthread_mutex_unlock(&gstream_pair.lock);
 }
 

@@ -87,6 +87,12 @@ static standin_range_t *standin_kernel_use(uint64_t address, size_t size)
         return NULL;
     }
     range = (address % size) ? NULL : standin_use(address, size, 1);
+    if ((range != NULL) && (range->kind == STANDIN_DEVICE) &&
+        (range->device != stream->device) &&
+        !(standin_devices[stream->device].peers & (1u << range->device))) {
+        standin_unuse(range);
+        range = NULL;
+    }
     if (range == NULL) {
         standin_devices[stream->device].error = STANDIN_ERR_ADDRESS;
         standin_stream_wake();

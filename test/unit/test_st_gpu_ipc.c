@@ -690,6 +690,7 @@ static void run_both(task_t to_do)
 CASE(near, .mode = MODE_NEAR, .places = {0, 0})
 CASE(near_peers, .mode = MODE_NEAR, .places = {0, 1})
 CASE(near_host, .mode = MODE_NEAR, .places = {0, GPU_HOST})
+CASE(near_peers_kernel, .mode = MODE_NEAR, .places = {0, 1}, .is_kernel = 1)
 CASE(near_short, .mode = MODE_NEAR, .length = SHORT, .is_staged = 1)
 
 /* Both sides open the other one's memory, and copy */

@@ -13,10 +13,13 @@
 #include "core/st_op.h"
 #include "direct/st_direct.h"
 
+#include <ucs_gstream_copy.h>
 #include <ucs_gstream_memory.h>
+#include <ucs_gstream_pair.h>
 
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LENGTH 1000
 #define MANY   52 /* One more than a launch starts */
@@ -324,6 +327,54 @@ static void run_lost(gpu_t *gpu)
     }
 }
 
+/* A copy is over although the stream that made it goes on: there a receive
+ * waits for what its send decides */
+static void run_copy(gpu_t *gpu)
+{
+    ucs_gstream_type_t type            = gpu->is_hip ? UCS_GSTREAM_TYPE_HIP :
+                                                       UCS_GSTREAM_TYPE_CUDA;
+    size_t size                        = 2 * sizeof(ucs_gstream_pair_record_t);
+    ucs_gstream_pair_record_t *records = ucs_gstream_memory_get(size);
+    ucs_gstream_copy_params_t params   = {.type = type, .length = LENGTH / 2};
+    ucs_gstream_pair_t pair            = {.length = 8, .use = 1};
+    ucs_gstream_cell_h cell;
+    ucs_gstream_copy_t copy;
+    gpu_place_t place;
+    ucs_status_t status;
+
+    memset(records, 0, size);
+    records[1].begun = 1;
+    gpu_place_get(gpu, &place, 0, LENGTH, 0);
+    CU_ASSERT_EQUAL(ucs_gstream_pair_prepare(type, 0), UCS_OK);
+    cell        = ucs_gstream_cell_get(type, 0);
+    pair.cell   = ucs_gstream_cell_address(cell);
+    pair.record = &records[0];
+    pair.other  = &records[1];
+    pair.dst    = place.buffer;
+    pair.src    = place.buffer + 8;
+    params.dst  = place.buffer;
+    params.src  = place.buffer + params.length;
+    status      = ucs_gstream_copy_begin(&params, &copy);
+    CU_ASSERT_EQUAL(status, UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucs_gstream_pair_start(type, 0, &pair), UCS_OK);
+    while (status == UCS_INPROGRESS) {
+        (void)sched_yield();
+        status = ucs_gstream_copy_look(&copy);
+    }
+    CU_ASSERT_EQUAL(status, UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_pair_look(type, 0), UCS_INPROGRESS);
+    __atomic_store_n(&records[0].halted, 1, __ATOMIC_SEQ_CST);
+    while (ucs_gstream_pair_look(type, 0) == UCS_INPROGRESS) {
+        (void)sched_yield();
+    }
+    CU_ASSERT_EQUAL(records[0].ended, 1);
+    CU_ASSERT_EQUAL(records[0].word, 0);
+    ucs_gstream_cell_put(cell);
+    gpu_place_put(gpu, &place);
+    ucs_gstream_memory_put(records, size);
+}
+
+GPU_CASES(copy, "direct", run_copy)
 GPU_CASES(lost, "direct", run_lost)
 
 ST_SUITE("st_gpu_pair")

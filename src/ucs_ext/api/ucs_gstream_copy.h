@@ -33,8 +33,8 @@ typedef struct ucs_gstream_copy_params {
 /** A copy. The caller's memory; what is there is this library's. */
 typedef struct ucs_gstream_copy {
     ucs_gstream_copy_params_t params; /**< As they were given */
-    uint64_t                  number; /**< Of those of the stream, from 1; 0: it
-                                           is not enqueued */
+    unsigned                  number; /**< Of its event, from 1; 0: it is not
+                                           enqueued */
     ucs_status_t              status; /**< With a thread; atomic */
 } ucs_gstream_copy_t;
 

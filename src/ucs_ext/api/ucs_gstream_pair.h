@@ -99,6 +99,22 @@ ucs_status_t ucs_gstream_pair_prepare(ucs_gstream_type_t type, int device);
 
 
 /**
+ * Have kernels of a device reach the memory of another one in this process.
+ * That lasts.
+ *
+ * @param [in] type   The runtime.
+ * @param [in] device The number of the device.
+ * @param [in] other  That of the other one, which it can reach.
+ *
+ * @return UCS_OK; UCS_ERR_UNREACHABLE, logged.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_reach(ucs_gstream_type_t type, int device,
+                                    int other);
+
+
+/**
  * Get a cell of a device, which was prepared.
  *
  * @param [in]  type   The runtime.

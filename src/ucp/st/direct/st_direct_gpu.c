@@ -24,8 +24,8 @@
  * - A side has begun a use once its stream has stored that, behind all that the
  *   stream did before, for the whole system (gstream_gpu.c). The thread has
  *   seen both stores before it gives the copy to the internal stream.
- * - A thread counts a piece when that stream was idle after the copy was given
- *   to it, or when the copy has returned in a thread of its own: then stores
+ * - A thread counts a piece when the stream has passed the event behind the
+ *   copy, or when the copy has returned in a thread of its own: then stores
  *   are done, also those to a device that another process owns. The streams'
  *   words are stored after that, and a stream acquires behind its wait, or its
  *   next kernel does where it begins.

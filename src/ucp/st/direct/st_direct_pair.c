@@ -4,9 +4,7 @@
  * data by kernels (ucs_gstream_pair.h).
  *
  * A pair is moved so if both buffers are in one device, or in two that reach
- * each other, and each process reaches the other's buffer and record. In one
- * process two devices would have to be told to reach each other: that is the
- * application's.
+ * each other, and each process reaches the other's buffer and record.
  *
  * Records of a process lie in a file of their own, which devices reach: to
  * register a whole segment takes long. It stays registered for the life of the
@@ -199,9 +197,6 @@ const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
                                           own->key.device)) {
         return "the two devices do not reach each other";
     }
-    if (is_near && (own->key.device != other->key.device)) {
-        return "the two buffers are in one process, in two devices";
-    }
     if (!own->has_record || !other->has_record) {
         return "the device runs no kernels of the library, or had no room";
     }
@@ -249,6 +244,14 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
         return status;
     }
     if (op->peer->process.is_near) {
+        if (other->key.device != own->key.device) {
+            status = ucs_gstream_pair_reach(
+                    op->memory.type, op->memory.device,
+                    ucs_gstream_ipc_find(op->memory.type, other->key.device));
+        }
+        if (status != UCS_OK) {
+            return status;
+        }
         ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address);
         return UCS_OK;
     }
