@@ -25,6 +25,7 @@
 typedef struct standin_calls {
     unsigned           (*thread)(void);
     unsigned           (*block)(void);
+    unsigned           (*threads)(void); /**< Of a block */
     unsigned long long (*load)(unsigned long long address);
     void               (*store)(unsigned long long address,
                                 unsigned long long value);
@@ -35,6 +36,7 @@ typedef struct standin_calls {
     void               (*put)(unsigned long long address, const void *from,
                               size_t size);
     void               (*sync)(void);
+    unsigned long long (*share)(unsigned long long value);
     void               (*pause)(void);
 } standin_calls_t;
 
@@ -67,6 +69,8 @@ static __thread const standin_calls_t *standin_calls
 #define UCS_GSTREAM_KERNEL static void
 #define UCS_GSTREAM_THREAD() standin_calls->thread()
 #define UCS_GSTREAM_BLOCK() standin_calls->block()
+#define UCS_GSTREAM_RANK() standin_calls->thread()
+#define UCS_GSTREAM_SIZE() standin_calls->threads()
 #define UCS_GSTREAM_LOAD(_address) standin_calls->load(_address)
 #define UCS_GSTREAM_STORE(_address, _value) \
     standin_calls->store(_address, _value)
@@ -79,5 +83,6 @@ static __thread const standin_calls_t *standin_calls
 #define UCS_GSTREAM_FENCE() __sync_synchronize()
 #define UCS_GSTREAM_SYNC() standin_calls->sync()
 #define UCS_GSTREAM_PAUSE() standin_calls->pause()
+#define ucs_gstream_share(_value) standin_calls->share(_value)
 
 #endif

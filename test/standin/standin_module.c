@@ -32,6 +32,7 @@ typedef struct {
     const standin_cmd_t *cmd;
     unsigned            number;
     pthread_barrier_t   barrier;
+    unsigned long long  shared; /* Between two barriers */
     unsigned            running; /* Threads; under the lock */
 } standin_block_t;
 
@@ -57,6 +58,11 @@ static unsigned standin_block(void)
     return standin_self->block->number;
 }
 
+static unsigned standin_threads(void)
+{
+    return standin_self->block->cmd->kernel.threads;
+}
+
 /* A thread that waits for others has no turn meanwhile */
 static void standin_sync(void)
 {
@@ -67,6 +73,17 @@ static void standin_sync(void)
     pthread_mutex_lock(&standin_lock);
     standin_turn_get();
     pthread_mutex_unlock(&standin_lock);
+}
+
+static unsigned long long standin_share(unsigned long long value)
+{
+    if (standin_self->number == 0) {
+        standin_self->block->shared = value;
+    }
+    standin_sync();
+    value = standin_self->block->shared;
+    standin_sync();
+    return value;
 }
 
 static void standin_kernel_pause(void)
@@ -187,15 +204,17 @@ static void standin_kernel_put(unsigned long long address, const void *from,
 }
 
 static const standin_calls_t standin_kernel_calls = {
-    .thread = standin_thread,
-    .block  = standin_block,
-    .load   = standin_kernel_load,
-    .store  = standin_kernel_store,
-    .add    = standin_kernel_add,
-    .get    = standin_kernel_get,
-    .put    = standin_kernel_put,
-    .sync   = standin_sync,
-    .pause  = standin_kernel_pause
+    .thread  = standin_thread,
+    .block   = standin_block,
+    .threads = standin_threads,
+    .load    = standin_kernel_load,
+    .store   = standin_kernel_store,
+    .add     = standin_kernel_add,
+    .get     = standin_kernel_get,
+    .put     = standin_kernel_put,
+    .sync    = standin_sync,
+    .share   = standin_share,
+    .pause   = standin_kernel_pause
 };
 
 

@@ -21,8 +21,8 @@
  *
  * This file has queues and operations; ucp_st_def.h has handles and counts,
  * ucp_st_worker.h workers and peers, ucp_st_exchange.h sets of operations,
- * ucp_st_batch.h messages that are used once, ucp_st_rma.h one-sided
- * operations. The examples among the comments are functions of a program that
+ * ucp_st_device.h what kernels call, ucp_st_batch.h messages that are used
+ * once, ucp_st_rma.h one-sided operations. The examples among the comments are functions of a program that
  * is one of the tests.
  *
  * Every call may return UCS_ERR_INVALID_PARAM for a NULL handle or pointer,
@@ -45,6 +45,7 @@
 
 #include <ucp_st_batch.h>
 #include <ucp_st_def.h>
+#include <ucp_st_device.h>
 #include <ucp_st_exchange.h>
 #include <ucp_st_mem.h>
 #include <ucp_st_rma.h>
@@ -127,7 +128,8 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
  * @param [in] queue The queue.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, while commands are in flight,
- *         or one-sided operations of the queue, for which a quiet waits.
+ *         or one-sided operations of the queue, for which a quiet waits, or
+ *         while uses are posted ahead, unless the queue is in error.
  *
  * Ownership: on UCS_OK the handle is gone; the stream stays the caller's.
  * Threads: the queue's rule.
@@ -413,7 +415,7 @@ typedef struct ucp_st_op_attr {
                                   constant string */
     size_t        length;    /**< Bytes that a use moves: those of the send.
                                   0 before the match, and for the null peer */
-    uint64_t      started;   /**< Starts enqueued */
+    uint64_t      started;   /**< Starts enqueued, or posted ahead */
     uint64_t      completed; /**< Uses whose waits pass; a receive has the data
                                   in its buffer once the wait has passed */
     ucs_status_t  status;    /**< UCS_OK, or why the operation or its last match
@@ -472,7 +474,8 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
  * @param [in] op The operation; matched, unmatched, being matched or failed.
  *
  * @return UCS_OK; UCS_ERR_BUSY, with no effect, if its last start was not
- *         waited for on the queue, or that wait has not passed. In a queue in
+ *         waited for on the queue, or that wait has not passed, or while a
+ *         kernel has started a use and not waited for it. In a queue in
  *         error an operation may be freed before that, but for one whose buffer
  *         is being read or written, or which the stream is yet to copy to or
  *         from: until that is over, or the peer is declared dead; on the trig
@@ -495,7 +498,8 @@ ucs_status_t ucp_st_op_free(ucp_st_op_h op);
  *
  * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched; UCS_ERR_BUSY if
  *         it was started and no wait has been enqueued, or if its last use was
- *         on another queue and the host has not seen that wait pass;
+ *         on another queue and the host has not seen that wait pass, or if
+ *         kernels have uses ahead (@ref ucp_st_op_post_ahead);
  *         UCS_ERR_INVALID_PARAM if it belongs to another worker than the queue,
  *         or its buffer in a GPU is found to be freed; UCS_ERR_CANCELED if the
  *         peer has freed its half;
@@ -612,7 +616,8 @@ ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
  * @param [in] op The operation.
  *
  * @return UCS_OK if the stream has passed the wait for the last start, or if it
- *         was never started; UCS_INPROGRESS if not; UCS_ERR_NO_MESSAGE if its
+ *         was never started, and kernels have waited for all uses that were
+ *         posted ahead; UCS_INPROGRESS if not; UCS_ERR_NO_MESSAGE if its
  *         start is complete, and a wait would pass, but none was enqueued, nor
  *         can be if its queue is gone; else why the use, or the queue, failed,
  *         once the stream has passed.
@@ -620,6 +625,69 @@ ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
  * Threads: the rule of the queue of its last start.
  */
 ucs_status_t ucp_st_op_test(ucp_st_op_h op);
+
+
+/**
+ * Get a handle of an operation for kernels of the application: ucp_st_device.h
+ * has what they call. Local. The same one each time.
+ *
+ * Kernels start and wait for messages on lane direct alone, where both buffers
+ * are in memory of GPUs and the pair is moved by kernels ("kernel" is its
+ * protocol). The kernels run on the GPU that has the operation's buffer.
+ *
+ * @param [in]  op     The operation, matched.
+ * @param [out] device Filled on success only.
+ *
+ * @return UCS_OK; UCS_ERR_NOT_CONNECTED if it is not matched;
+ *         UCS_ERR_UNSUPPORTED, and the log has the lane, or the protocol, and
+ *         what to do, if kernels cannot start it: also for the null peer, one
+ *         of an exchange, and one with a function; the cause if the operation
+ *         has failed; UCS_ERR_IO_ERROR if the runtime fails.
+ *
+ * Ownership: the handle is good until the operation is freed, and gives
+ *            UCP_ST_DEVICE_GONE or UCP_ST_DEVICE_FAILED from then on, for the
+ *            life of the process.
+ * Threads: as the UCP worker.
+ */
+ucs_status_t ucp_st_op_device(ucp_st_op_h op, ucp_st_device_op_t *device);
+
+
+/**
+ * Post uses ahead: the next ones, so many, are started *and* waited for by
+ * kernels of the application, one after the other. Enqueues nothing: the
+ * kernels go to the queue's stream, or to others that come behind it. They may
+ * be launched before or after this call; a start for which there is no use yet
+ * says so (UCP_ST_DEVICE_NO_USE).
+ *
+ * For the host these uses are started and waited for: an operation may be
+ * posted again at any time, which adds to what is there. @ref ucp_st_op_test
+ * says when kernels have waited for the last one. Until then a start cannot be
+ * enqueued. @ref ucp_st_queue_wait waits for what was enqueued alone. An error
+ * puts the queue in error as if the uses had been enqueued there; the kernels'
+ * waits pass and return UCP_ST_DEVICE_FAILED.
+ *
+ * A use that no kernel has begun may be taken back, by @ref ucp_st_op_free; so
+ * it is no error if the peer frees its half before it. Each operation that is
+ * freed so, or has failed before kernels have waited for all, keeps some 400
+ * bytes for the life of the process, as kernels may still look there.
+ *
+ * @param [in] op    A matched operation.
+ * @param [in] queue The queue; its stream is of the GPU that has the buffer.
+ * @param [in] uses  How many; 0 is legal, and no effect.
+ *
+ * @return As @ref ucp_st_op_device and @ref ucp_st_enqueue_start; UCS_ERR_BUSY
+ *         also if the last use was started by the library's thread, as on a
+ *         stream of the host, and is about to end; UCS_ERR_UNSUPPORTED also for
+ *         a stream of the host, of another GPU or of another context;
+ *         UCS_ERR_CANCELED if the peer takes part in fewer uses;
+ *         UCS_ERR_EXCEEDS_LIMIT beyond 2^60 uses.
+ *
+ * Ownership: the buffer belongs to the operation from a kernel's start to its
+ *            wait.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_op_post_ahead(ucp_st_op_h op, ucp_st_queue_h queue,
+                                  uint64_t uses);
 
 
 /**

@@ -136,6 +136,18 @@ typedef struct ucp_st_lane_op_ops {
      *  UCP_ST_LANE_MAX_CMDS. The lock is not held. */
     size_t (*land)(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 
+    /** Fill in a handle for kernels of the application. UCS_ERR_UNSUPPORTED,
+     *  logged. The lock is released meanwhile. */
+    ucs_status_t (*device)(ucp_st_op_t *op, ucp_st_device_op_t *device);
+
+    /** Let such kernels, on the queue's stream, start and wait for the next
+     *  uses, so many. UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
+    ucs_status_t (*post_ahead)(ucp_st_op_t *op, ucp_st_queue_h queue,
+                               uint64_t uses);
+
+    /** Non-zero while they have not waited for such a use. */
+    int (*is_ahead)(const ucp_st_op_t *op, uint64_t use);
+
     /** A queue is being destroyed. The operation may have used it last. */
     void (*leave_queue)(ucp_st_op_t *op, ucp_st_queue_h queue);
 
@@ -209,6 +221,12 @@ void ucp_st_lane_no_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
 int ucp_st_lane_no_reaching(const ucp_st_op_t *op);
+
+/** Of a lane whose messages no kernel of the application starts. */
+ucs_status_t ucp_st_lane_no_device(ucp_st_op_t *op, ucp_st_device_op_t *device);
+ucs_status_t ucp_st_lane_no_post_ahead(ucp_st_op_t *op, ucp_st_queue_h queue,
+                                       uint64_t uses);
+int ucp_st_lane_no_ahead(const ucp_st_op_t *op, uint64_t use);
 
 /** reaches() of a lane that reads and writes by the host. */
 int ucp_st_lane_reaches_host(const ucp_st_op_t *op);

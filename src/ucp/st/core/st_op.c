@@ -8,6 +8,7 @@
 #endif
 
 #include "core/st_op.h"
+#include "core/st_ahead.h"
 #include "core/st_exchange.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
@@ -158,7 +159,7 @@ static void ucp_st_op_fail_alone(ucp_st_op_t *op, ucs_status_t status)
         return;
     }
     op->completed = ucp_st_op_uses_done(op);
-    in_use        = (op->started > op->completed);
+    in_use        = (ucp_st_op_uses_started(op) > op->completed);
     ucs_debug("operation %p fails: %s", op, ucs_status_string(status));
     ucp_st_op_set_state(op, UCP_ST_OP_FAILED);
     op->status = status;
@@ -220,12 +221,14 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
 }
 
-/* The last start is in a batch of this queue behind the first `passed` ones */
+/* The last start is in a batch of this queue behind the first `passed` ones, or
+ * kernels have not made it */
 static int ucp_st_op_is_unbegun(const ucp_st_op_t *op, ucp_st_queue_h queue,
                                 uint64_t passed)
 {
     return (op->queue == queue) && (op->state == UCP_ST_OP_MATCHED) &&
-           (op->lane != NULL) && (passed < op->start_seq);
+           (op->lane != NULL) &&
+           ((passed < op->start_seq) || ucp_st_ahead_is_unbegun(op));
 }
 
 void ucp_st_op_fail_unbegun(ucp_st_queue_h queue)
@@ -598,14 +601,16 @@ static ucs_status_t ucp_st_op_test_passed(const ucp_st_op_t *op)
 ucs_status_t ucp_st_op_test(ucp_st_op_h op)
 {
     ucs_status_t status = ucp_st_check_call(op != NULL);
+    int is_ahead;
 
     if (status != UCS_OK) {
         return status;
     }
     ucp_st_worker_lock(op->worker);
     ucp_st_lanes_poll(op->worker);
-    status = ucp_st_op_is_on_stream(op) ? UCS_INPROGRESS :
-                                          ucp_st_op_test_passed(op);
+    is_ahead = ucp_st_op_is_ahead(op);
+    status   = (ucp_st_op_is_on_stream(op) || is_ahead) ?
+               UCS_INPROGRESS : ucp_st_op_test_passed(op);
     if (status == UCS_INPROGRESS) {
         op->asked = op->started;
     }
@@ -613,6 +618,9 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op)
         op->queue->seen = ucs_max(op->queue->seen, op->last_seq);
     }
     ucp_st_worker_unlock(op->worker);
+    if (is_ahead && (op->queue != NULL)) {
+        ucp_st_queue_ask(op->queue);
+    }
     return status;
 }
 
@@ -648,7 +656,7 @@ static int ucp_st_op_is_in_use(ucp_st_op_t *op)
         return 0;
     }
     return ((op->started > op->waited) && !ucp_st_op_is_left(op)) ||
-           ucp_st_op_is_on_stream(op);
+           ucp_st_op_is_on_stream(op) || ucp_st_ahead_is_in_use(op);
 }
 
 ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op)
@@ -659,6 +667,7 @@ ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op)
     if (ucp_st_op_is_in_use(op)) {
         return UCS_ERR_BUSY;
     }
+    ucp_st_ahead_take_back(op);
     if ((op->state == UCP_ST_OP_MATCHED) &&
         (op->started > ucp_st_op_uses_done(op))) {
         /* Its queue is in error: no wait for the use follows */

@@ -124,6 +124,8 @@ typedef struct ucp_st_op {
     uint64_t            waited;     /* waits enqueued */
     uint64_t            last_seq;   /* last batch of `queue` that names it */
     uint64_t            start_seq;  /* that of the last start */
+    uint64_t            ahead;      /* last use that was posted ahead, or 0 */
+    uint64_t            enqueued;   /* last use before those */
     uint64_t            max_uses;   /* how many the peer takes part in */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */

@@ -44,6 +44,7 @@
 #endif
 
 #include "core/st_queue.h"
+#include "core/st_ahead.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
@@ -231,6 +232,14 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
     }
 }
 
+/* Asked in vain: look after the stream now and then */
+void ucp_st_queue_ask(ucp_st_queue_h queue)
+{
+    if (queue->is_cut || ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0)) {
+        ucp_st_queue_check_stream(queue);
+    }
+}
+
 ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
 {
     const ucp_st_component_t *component;
@@ -255,6 +264,10 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     }
     worker = queue->worker;
     ucp_st_worker_lock(worker);
+    if (ucp_st_ahead_leave(queue) != UCS_OK) {
+        ucp_st_worker_unlock(worker);
+        return UCS_ERR_BUSY;
+    }
     ucp_st_queue_forget(queue);
     ucs_list_del(&queue->list);
     --worker->num_queues[ucs_gstream_type(queue->stream)];
@@ -313,10 +326,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_ctrl_progress(queue->worker);
-        if (queue->is_cut ||
-            ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0)) {
-            ucp_st_queue_check_stream(queue);
-        }
+        ucp_st_queue_ask(queue);
         return UCS_INPROGRESS;
     }
     queue->seen = queue->seq;
@@ -359,67 +369,6 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
     }
     ucs_trace_end("ucp_st_queue_wait", begin);
     return status;
-}
-
-/* What is of an exchange is started and waited for with it */
-static ucs_status_t ucp_st_enqueue_refuse_part(ucp_st_queue_h queue,
-                                               const ucp_st_op_t *op)
-{
-    ucp_st_refuse(queue, "start or wait of operation %p, which is of an "
-                  "exchange, by itself", op);
-    return UCS_ERR_INVALID_PARAM;
-}
-
-/* The lock is held */
-static ucs_status_t ucp_st_start_check(ucp_st_queue_h queue,
-                                       const ucp_st_op_t *op)
-{
-    if (op->exchange != queue->exchange) {
-        return ucp_st_enqueue_refuse_part(queue, op);
-    }
-    if (op->state == UCP_ST_OP_FAILED) {
-        return op->status;
-    }
-    if ((op->state != UCP_ST_OP_MATCHED) || ucp_st_op_is_matching(op)) {
-        ucp_st_refuse(queue, "start of operation %p, which is not matched", op);
-        return UCS_ERR_NOT_CONNECTED;
-    }
-    if (op->started >= op->max_uses) {
-        ucp_st_refuse(queue,
-                      "start of operation %p, whose peer has freed its half",
-                      op);
-        return UCS_ERR_CANCELED;
-    }
-    if ((op->started > op->waited) && !ucp_st_op_is_left(op)) {
-        ucp_st_refuse(queue, "start of operation %p, which was started and not "
-                      "waited for", op);
-        return UCS_ERR_BUSY;
-    }
-    if ((op->queue != NULL) && (op->queue != queue) &&
-        (op->queue->seen < op->last_seq)) {
-        ucp_st_refuse(queue, "start of operation %p, whose last wait the host "
-                      "has not seen pass on another queue", op);
-        return UCS_ERR_BUSY;
-    }
-    return ucp_st_stage_check(queue, op);
-}
-
-static ucs_status_t ucp_st_wait_check(ucp_st_queue_h queue,
-                                      const ucp_st_op_t *op)
-{
-    if (op->exchange != queue->exchange) {
-        return ucp_st_enqueue_refuse_part(queue, op);
-    }
-    if (op->started == op->waited) {
-        ucp_st_refuse(queue, "wait for operation %p, which is not started", op);
-        return UCS_ERR_NO_MESSAGE;
-    }
-    if (op->queue != queue) {
-        ucp_st_refuse(queue, "wait for operation %p on another queue than its "
-                      "start's", op);
-        return UCS_ERR_INVALID_PARAM;
-    }
-    return UCS_OK;
 }
 
 /* Write to `cmd` the call of the user's function, if there is one and it is
@@ -630,8 +579,9 @@ static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
     size_t marked, i;
 
     queue->num_stores = 0;
-    status = ucp_st_op_check_all(ops, count, is_start ? ucp_st_start_check :
-                                                        ucp_st_wait_check,
+    status = ucp_st_op_check_all(ops, count,
+                                 is_start ? ucp_st_queue_check_start :
+                                            ucp_st_queue_check_wait,
                                  queue, &marked);
     if (status == UCS_OK) {
         status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
@@ -777,21 +727,4 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 ucs_status_t ucp_st_enqueue_wait(ucp_st_queue_h queue, ucp_st_op_h op)
 {
     return ucp_st_enqueue_waitall(queue, &op, 1);
-}
-
-ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
-                                  int is_start)
-{
-    ucs_status_t status = ucp_st_check_call((queue != NULL) && (op != NULL));
-    size_t marked;
-
-    if (status == UCS_OK) {
-        ucp_st_worker_lock(queue->worker);
-        status     = ucp_st_op_check_all(&op, 1, is_start ? ucp_st_start_check :
-                                                            ucp_st_wait_check,
-                                         queue, &marked);
-        op->marked = 0;
-        ucp_st_worker_unlock(queue->worker);
-    }
-    return status;
 }

@@ -14,6 +14,8 @@
 
 #include <ucs/datastruct/list.h>
 
+struct ucp_st_op;
+
 /** Words of a queue that its stream stores to or waits for. */
 typedef enum {
     UCP_ST_QUEUE_WORD_PASSED, /**< Batches that have run; the stream stores */
@@ -121,6 +123,21 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
 /** The queue's stream has failed: log that, with `how`, and put the queue in
  *  error. No lock is held. */
 void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how);
+
+/** The host has asked in vain whether what is to run on the queue's stream has:
+ *  now and then ask whether the stream has failed. No lock is held. */
+void ucp_st_queue_ask(ucp_st_queue_h queue);
+
+/** Whether an operation may be started on a queue: by the stream, or by
+ *  whatever it may be. Logs why not. The lock is held. */
+ucs_status_t ucp_st_queue_check_start(ucp_st_queue_h queue,
+                                      const struct ucp_st_op *op);
+ucs_status_t ucp_st_queue_check_use(ucp_st_queue_h queue,
+                                    const struct ucp_st_op *op);
+
+/** Whether it may be waited for; the same, without the lock. */
+ucs_status_t ucp_st_queue_check_wait(ucp_st_queue_h queue,
+                                     const struct ucp_st_op *op);
 
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);

@@ -33,6 +33,7 @@ typedef enum {
     UCP_ST_WAITS_NOT,    /**< It does not */
     UCP_ST_WAITS_BEGUN,  /**< It is under way; nobody waits for it yet */
     UCP_ST_WAITS_STREAM, /**< Its stream waits for it */
+    UCP_ST_WAITS_KERNEL, /**< A kernel of the application has begun it */
     UCP_ST_WAITS_HOST,   /**< The host asks for it */
     UCP_ST_WAITS_MATCHING
 } ucp_st_waits_how_t;
@@ -245,8 +246,9 @@ static ucp_st_waits_how_t ucp_st_waits_of_op(const ucp_st_op_t *op,
         (op->queue == NULL) || (op->started < *use_p)) {
         return UCP_ST_WAITS_NOT;
     }
-    if (*use_p < op->started) {
+    if ((*use_p < op->started) || (op->ahead == op->started)) {
         return (op->lane->op.begun(op) < *use_p) ? UCP_ST_WAITS_NOT :
+               (op->ahead == op->started)        ? UCP_ST_WAITS_KERNEL :
                                                    UCP_ST_WAITS_STREAM;
     }
     passed = ucp_st_queue_passed(op->queue);
@@ -266,6 +268,7 @@ static void ucp_st_waits_look_op(ucp_st_op_t *op, ucp_st_waits_t *waits)
     static const char *const names[] = {
         [UCP_ST_WAITS_BEGUN]    = "a start",
         [UCP_ST_WAITS_STREAM]   = "a queue",
+        [UCP_ST_WAITS_KERNEL]   = "a kernel",
         [UCP_ST_WAITS_HOST]     = "the host",
         [UCP_ST_WAITS_MATCHING] = "matching"
     };

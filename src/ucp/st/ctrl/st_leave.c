@@ -10,6 +10,7 @@
 #include "ctrl/st_leave.h"
 #include "ctrl/st_ctrl.h"
 #include "ctrl/st_notice.h"
+#include "core/st_ahead.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
@@ -53,7 +54,7 @@ static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
     }
     ucs_list_for_each(op, &peer->ops, peer_list) {
         if (!op->freed && (op->state != UCP_ST_OP_FAILED) &&
-            (op->started > ucp_st_op_uses_ended(op))) {
+            (ucp_st_op_uses_started(op) > ucp_st_op_uses_ended(op))) {
             return 1;
         }
     }

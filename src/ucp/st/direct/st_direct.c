@@ -355,19 +355,25 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
     return status;
 }
 
-static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
-                                       uint64_t use, ucs_gstream_cmd_t *cmd)
+/* Only if the stream is another one: the last use is over then. Else the stream
+ * may be reading this. */
+void ucp_st_direct_use_stream(ucp_st_direct_op_t *direct, ucp_st_queue_h queue)
 {
     ucp_st_direct_stream_t *stream = ucp_st_direct_queue(queue);
-    ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-    int count;
 
-    /* Only if the stream is another one: the last use is over then. Else the
-     * stream may be reading this. */
     if (direct->stream != stream) {
         ucp_st_direct_end_use(direct);
         direct->stream = stream;
     }
+}
+
+static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
+                                       uint64_t use, ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    int count;
+
+    ucp_st_direct_use_stream(direct, queue);
     count = (direct->proto == UCP_ST_DIRECT_PAIRED) ?
             ucp_st_direct_pair_start_cmds(direct, queue, use, cmd) : -1;
     if (count >= 0) {
@@ -606,6 +612,9 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
         .start         = ucp_st_direct_start_cmds,
         .wait_words    = ucp_st_direct_wait_words,
         .land          = ucp_st_lane_no_land,
+        .device        = ucp_st_direct_pair_device,
+        .post_ahead    = ucp_st_direct_pair_post_ahead,
+        .is_ahead      = ucp_st_direct_pair_is_ahead,
         .leave_queue   = ucp_st_direct_leave_queue,
         .uses_done     = ucp_st_direct_uses_done,
         .begun         = ucp_st_direct_begun,

@@ -173,6 +173,8 @@ typedef struct ucp_st_direct_op {
                                         as the next one */
     uint8_t               is_lost;   /* the device of its stream is */
     uint64_t              launched;  /* uses that threads have had started */
+    uint64_t              device_key;/* of the handle for kernels of the
+                                        application, or 0; worker's lock */
     uint64_t              done_count;/* own pieces, once UCP_ST_DIRECT_BROKEN is
                                         their count */
     ucs_status_t          broken;    /* why a piece could not be copied, until
@@ -461,6 +463,16 @@ int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
 /** Uses that a side has started. */
 uint64_t ucp_st_direct_pair_begun(const ucp_st_direct_op_t *direct,
                                   int is_other);
+
+/** The lane's functions of these names, of all its pairs: st_lane.h. */
+ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
+                                       ucp_st_device_op_t *device);
+ucs_status_t ucp_st_direct_pair_post_ahead(ucp_st_op_t *op,
+                                           ucp_st_queue_h queue, uint64_t uses);
+int ucp_st_direct_pair_is_ahead(const ucp_st_op_t *op, uint64_t use);
+
+/** Uses are started on the stream of a queue from now on. */
+void ucp_st_direct_use_stream(ucp_st_direct_op_t *direct, ucp_st_queue_h queue);
 
 /** Begin a copy between its buffers, its `copy`. UCS_INPROGRESS;
  *  UCS_ERR_CONNECTION_RESET if the peer's process has ended; what

@@ -271,12 +271,15 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
     return UCS_OK;
 }
 
+/* A kernel of the application that has not done what was posted ahead may look
+ * at both once more: then they stay */
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
 {
     if (direct->pairing.record == NULL) {
         return;
     }
-    if (is_alone && !direct->is_lost) {
+    if (is_alone && !direct->is_lost &&
+        !ucp_st_direct_pair_is_ahead(direct->op, direct->op->ahead)) {
         ucp_st_direct_record_put(direct->pairing.record);
     } else {
         direct->op->cell = NULL; /* it stays, as does the record */
@@ -297,6 +300,84 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
     }
     direct->pairing.use = use;
     return (int)ucp_st_queue_add_pair(queue, &direct->pairing, cmd);
+}
+
+static ucs_status_t ucp_st_direct_pair_refuse(const ucp_st_op_t *op)
+{
+    ucs_log(op->worker->refuse_level, "operation %p is moved by protocol '%s' of "
+            "lane 'direct', which kernels do not start: both buffers have to be "
+            "in devices, for tier K, and UCX's log (UCX_LOG_LEVEL=diag) says at "
+            "the match why a pair is not of that", op, op->lane->op.protocol(op));
+    return UCS_ERR_UNSUPPORTED;
+}
+
+ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
+                                       ucp_st_device_op_t *device)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+    ucs_status_t status        = UCS_OK;
+    uint64_t key               = direct->device_key;
+
+    if (direct->proto != UCP_ST_DIRECT_PAIRED) {
+        return ucp_st_direct_pair_refuse(op);
+    }
+    if (key == 0) {
+        /* It copies to the device, and the cell is the operation's as long as
+         * that is the caller's */
+        ucp_st_worker_unlock(op->worker);
+        status = ucs_gstream_pair_describe(op->memory.type, op->memory.device,
+                                           &direct->pairing, &key);
+        ucp_st_worker_lock(op->worker);
+    }
+    if (status == UCS_OK) {
+        direct->device_key = key;
+        device->place      = direct->pairing.cell;
+        device->key        = key;
+    }
+    return status;
+}
+
+/* Once a kernel of the application has waited for a use it touches nothing more
+ * in it */
+int ucp_st_direct_pair_is_ahead(const ucp_st_op_t *op, uint64_t use)
+{
+    const ucs_gstream_pair_record_t *record =
+            ucp_st_direct_op(op)->pairing.record;
+
+    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
+           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
+}
+
+/* Kernels look at `posted` first */
+ucs_status_t ucp_st_direct_pair_post_ahead(ucp_st_op_t *op,
+                                           ucp_st_queue_h queue, uint64_t uses)
+{
+    ucp_st_direct_op_t *direct        = ucp_st_direct_op(op);
+    ucs_gstream_pair_record_t *record = direct->pairing.record;
+
+    if (direct->proto != UCP_ST_DIRECT_PAIRED) {
+        return ucp_st_direct_pair_refuse(op);
+    }
+    if (!ucs_gstream_pair_serves(queue->stream, op->memory.type,
+                                 op->memory.device)) {
+        ucp_st_refuse(queue, "uses of operation %p ahead: its buffer is in "
+                      "device %d, and the queue's stream is not of that or of "
+                      "another context", op, op->memory.device);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    /* A kernel of another stream may be about to end the last one */
+    if (direct->is_threaded &&
+        (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < op->started)) {
+        ucp_st_refuse(queue, "uses of operation %p ahead: a thread has started "
+                      "the last one, which is not over", op);
+        return UCS_ERR_BUSY;
+    }
+    ucp_st_direct_use_stream(direct, queue);
+    if (op->ahead < op->started) {
+        __atomic_store_n(&record->first, op->started + 1, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&record->posted, op->started + uses, __ATOMIC_RELEASE);
+    return UCS_OK;
 }
 
 /* All starts before have begun: a use starts behind the wait for the last one
