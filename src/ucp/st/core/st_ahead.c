@@ -9,6 +9,7 @@
 
 #include "core/st_ahead.h"
 #include "core/st_log.h"
+#include "core/st_stage.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>
@@ -142,6 +143,7 @@ ucs_status_t ucp_st_op_post_ahead(ucp_st_op_h op, ucp_st_queue_h queue,
     if (status != UCS_OK) {
         return status;
     }
+    ucp_st_stage_look(&op, 1);
     ucp_st_worker_lock(queue->worker);
     status = ucp_st_queue_status(queue);
     if (status == UCS_OK) { /* it is of the queue's worker */

@@ -70,6 +70,8 @@ typedef struct ucp_st_op {
     void                *buffer;
     size_t              length;     /* of the buffer */
     ucs_gstream_memory_attr_t memory; /* that it lies in */
+    int                 is_gone;    /* it does no more, when it was last asked;
+                                       atomic */
     ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
                                        NULL */
     ucs_gstream_cell_h  cell;       /* of the buffer's device, for pairs of

@@ -632,6 +632,7 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
     if (count == 0) {
         return UCS_OK;
     }
+    ucp_st_stage_look(ops, count);
     ucp_st_worker_lock(queue->worker);
     if (queue->calls != NULL) {
         ucp_st_start_reach(queue, ops, count);

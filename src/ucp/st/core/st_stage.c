@@ -57,25 +57,38 @@ ucs_status_t ucp_st_stage_set(ucp_st_op_t *op, const ucp_st_lane_ops_t *lane)
     return (op->data == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
+void ucp_st_stage_look(const ucp_st_op_h *ops, size_t count)
+{
+    ucs_gstream_memory_attr_t memory;
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if ((ops[i] != NULL) && ucp_st_stage_is_device(&ops[i]->memory)) {
+            (void)ucs_gstream_memory_query(ops[i]->buffer, &memory);
+            __atomic_store_n(&ops[i]->is_gone,
+                             memory.type != ops[i]->memory.type,
+                             __ATOMIC_RELAXED);
+        }
+    }
+}
+
 ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
 {
     ucs_gstream_type_t type = ucs_gstream_type(queue->stream);
-    ucs_gstream_memory_attr_t memory;
 
     if ((op->lane == NULL) || !ucp_st_stage_is_device(&op->memory)) {
         return UCS_OK;
     }
     /* On every lane: a runtime would take it for the host's, and a card would
      * send what its region still holds */
-    (void)ucs_gstream_memory_query(op->buffer, &memory);
-    if (memory.type != op->memory.type) {
+    if (__atomic_load_n(&op->is_gone, __ATOMIC_RELAXED)) {
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
                   "is none any more", op, op->buffer,
                   ucs_gstream_type_name(op->memory.type));
         return UCS_ERR_INVALID_PARAM;
     }
     if (!(ucp_st_stage_is_used(op) || op->early) ||
-        ucp_st_stage_is_func(queue) || (type == memory.type)) {
+        ucp_st_stage_is_func(queue) || (type == op->memory.type)) {
         return UCS_OK;
     }
     ucp_st_refuse(queue, "start of operation %p: its buffer lies in memory of "

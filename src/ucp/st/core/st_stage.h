@@ -55,8 +55,12 @@ static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
  *  the stream; takes the worker's lock. */
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
+/** Ask the runtime whether the buffers of operations are still there, or NULL:
+ *  before a start is checked, without a lock. */
+void ucp_st_stage_look(const ucp_st_op_h *ops, size_t count);
+
 /** A start on the queue: UCS_ERR_UNSUPPORTED, logged, if its stream cannot copy
- *  the buffer; UCS_ERR_INVALID_PARAM, logged, if that is gone. */
+ *  the buffer; UCS_ERR_INVALID_PARAM, logged, if that was gone. */
 ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op);
 
 /** Write to `cmds` the copy of a use's data to or from the memory in its place,
