@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench_gpu.c - MPI on a GPU's memory, and NCCL.
+ *
+ * NCCL is opened by its name, and declared here as its documentation has it, so
+ * that no package of it is needed.
+ */
+#include "bench_gpu.h"
+
+#include <ucp/api/ucp.h>
+
+#include <mpi.h>
+#if defined(OPEN_MPI)
+#  include <mpi-ext.h>
+#endif
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BENCH_NCCL_BYTE 1 /* ncclUint8 */
+
+
+typedef struct bench_nccl_id {
+    char bytes[128];
+} bench_nccl_id_t;
+
+/* NCCL's functions, which return 0 for success. Main thread only. */
+static struct {
+    int        (*get_id)(bench_nccl_id_t *id);
+    int        (*init)(void **comm, int ranks, bench_nccl_id_t id, int rank);
+    int        (*destroy)(void *comm);
+    int        (*begin)(void);
+    int        (*end)(void);
+    int        (*send)(const void *message, size_t count, int type, int peer,
+                       void *comm, void *stream);
+    int        (*recv)(void *message, size_t count, int type, int peer,
+                       void *comm, void *stream);
+    const char *(*text)(int result);
+    void       *comm; /* NULL: it is not used */
+} bench_nccl;
+
+
+/* Ends the job unless it went well */
+static void bench_nccl_check(int result, const char *what)
+{
+    if (result != 0) {
+        fprintf(stderr, "rank %d: %s failed: %s\n", bench_rank(), what,
+                bench_nccl.text(result));
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+}
+
+/* Returns NULL, or why the library cannot be used */
+static const char *bench_nccl_find(ucs_gstream_type_t type)
+{
+    const struct {
+        const char *name;
+        void       *func_p;
+    } names[] = {
+        {"ncclGetUniqueId", &bench_nccl.get_id},
+        {"ncclCommInitRank", &bench_nccl.init},
+        {"ncclCommDestroy", &bench_nccl.destroy},
+        {"ncclGroupStart", &bench_nccl.begin},
+        {"ncclGroupEnd", &bench_nccl.end},
+        {"ncclSend", &bench_nccl.send},
+        {"ncclRecv", &bench_nccl.recv},
+        {"ncclGetErrorString", &bench_nccl.text}
+    };
+    const char *library = (type == UCS_GSTREAM_TYPE_HIP) ? "librccl.so.1" :
+                                                           "libnccl.so.2";
+    void *handle        = dlopen(library, RTLD_LAZY);
+    void *func;
+    size_t i;
+
+    if (handle == NULL) {
+        return dlerror();
+    }
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        func = dlsym(handle, names[i].name);
+        if (func == NULL) {
+            return "it has no ncclSend(), or what belongs to it";
+        }
+        memcpy(names[i].func_p, &func, sizeof(func));
+    }
+    return NULL;
+}
+
+/* Whether all ranks can: whoever cannot has a reason */
+static int bench_gpu_agree(const char *reason, MPI_Comm comm)
+{
+    return bench_sum(reason != NULL, comm) == 0;
+}
+
+/* NCCL refuses two ranks on one GPU */
+static const char *bench_nccl_open(const bench_stream_t *stream, MPI_Comm comm)
+{
+    const char *reason = bench_nccl_find(stream->type);
+    bench_nccl_id_t id;
+    int rank, ranks, result;
+
+    if (!bench_gpu_agree(reason, comm)) {
+        return (reason != NULL) ? reason : "another rank has no library";
+    }
+    bench_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    bench_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+    memset(&id, 0, sizeof(id));
+    result = (rank == 0) ? bench_nccl.get_id(&id) : 0;
+    bench_check(MPI_Bcast(&result, 1, MPI_INT, 0, comm), "MPI_Bcast");
+    bench_check(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm), "MPI_Bcast");
+    if (result == 0) {
+        result = bench_nccl.init(&bench_nccl.comm, ranks, id, rank);
+    }
+    reason = (result != 0) ? bench_nccl.text(result) : NULL;
+    if (bench_gpu_agree(reason, comm)) {
+        return NULL;
+    }
+    bench_nccl.comm = NULL;
+    return (reason != NULL) ? reason : "another rank's ncclCommInitRank failed";
+}
+
+void bench_nccl_begin(void)
+{
+    bench_nccl_check(bench_nccl.begin(), "ncclGroupStart");
+}
+
+void bench_nccl_send(const bench_stream_t *stream, const void *message,
+                     size_t size, int peer)
+{
+    bench_nccl_check(bench_nccl.send(message, size, BENCH_NCCL_BYTE, peer,
+                                     bench_nccl.comm, stream->kernels.native),
+                     "ncclSend");
+}
+
+void bench_nccl_recv(const bench_stream_t *stream, void *message, size_t size,
+                     int peer)
+{
+    bench_nccl_check(bench_nccl.recv(message, size, BENCH_NCCL_BYTE, peer,
+                                     bench_nccl.comm, stream->kernels.native),
+                     "ncclRecv");
+}
+
+void bench_nccl_end(void)
+{
+    bench_nccl_check(bench_nccl.end(), "ncclGroupEnd");
+}
+
+/* Whether OpenMPI says so itself */
+static int bench_mpi_is_aware(ucs_gstream_type_t type)
+{
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+    if (type == UCS_GSTREAM_TYPE_CUDA) {
+        return MPIX_Query_cuda_support();
+    }
+#endif
+    (void)type;
+    return 0;
+}
+
+/* Whether OpenMPI sends by UCX: its variables are those of what it has chosen.
+ * OpenMPI 4 takes the level of threads for MPI's, too. */
+static int bench_mpi_is_ucx(void)
+{
+    int found = 0;
+    int level, index;
+
+    bench_check(MPI_Query_thread(&level), "MPI_Query_thread");
+    if (MPI_T_init_thread(level, &level) == MPI_SUCCESS) {
+        found = (MPI_T_cvar_get_index("pml_ucx_priority", &index) ==
+                 MPI_SUCCESS);
+        (void)MPI_T_finalize();
+    }
+    return found;
+}
+
+/* ... and whether UCX has transports for such memory, by the same settings */
+static int bench_ucx_has_memory(ucs_gstream_type_t type)
+{
+    const ucs_memory_type_t memory = (type == UCS_GSTREAM_TYPE_HIP) ?
+                                             UCS_MEMORY_TYPE_ROCM :
+                                             UCS_MEMORY_TYPE_CUDA;
+    ucp_params_t params            = {
+        .field_mask = UCP_PARAM_FIELD_FEATURES,
+        .features   = UCP_FEATURE_TAG
+    };
+    ucp_context_attr_t attr        = {
+        .field_mask = UCP_ATTR_FIELD_MEMORY_TYPES
+    };
+    ucp_context_h context;
+    int found;
+
+    if (ucp_init(&params, NULL, &context) != UCS_OK) {
+        return 0;
+    }
+    found = (ucp_context_query(context, &attr) == UCS_OK) &&
+            ((attr.memory_types & (1ull << memory)) != 0);
+    ucp_cleanup(context);
+    return found;
+}
+
+static const char *bench_mpi_device_open(const bench_stream_t *stream,
+                                         MPI_Comm comm)
+{
+    const char *reason = NULL;
+
+    if (!bench_mpi_is_aware(stream->type)) {
+        reason = !bench_mpi_is_ucx() ?
+                         "MPI does not say that it takes such memory" :
+                 !bench_ucx_has_memory(stream->type) ?
+                         "MPI sends by UCX, which has no transport for such "
+                         "memory" :
+                         NULL;
+    }
+    return bench_gpu_agree(reason, comm) ? NULL :
+           (reason != NULL)              ? reason :
+                                           "another rank has none";
+}
+
+void bench_gpu_open(bench_stream_t *stream, bench_options_t *options,
+                    MPI_Comm comm)
+{
+    static const struct {
+        unsigned   variant;
+        const char *name;
+        const char *(*open)(const bench_stream_t *stream, MPI_Comm comm);
+    } table[] = {
+        {BENCH_VARIANT_MPI_DEVICE, "mpi-device", bench_mpi_device_open},
+        {BENCH_VARIANT_NCCL, "nccl", bench_nccl_open}
+    };
+    const char *reason;
+    size_t i;
+
+    for (i = 0; i < sizeof(table) / sizeof(table[0]); ++i) {
+        if (!(options->variants & table[i].variant)) {
+            continue;
+        }
+        reason = table[i].open(stream, comm);
+        if (reason != NULL) {
+            options->variants &= ~table[i].variant;
+            if (bench_rank() == 0) {
+                printf("%s is left out: %s\n", table[i].name, reason);
+                fflush(stdout);
+            }
+        }
+    }
+}
+
+void bench_gpu_close(void)
+{
+    if (bench_nccl.comm != NULL) {
+        bench_nccl_check(bench_nccl.destroy(bench_nccl.comm),
+                         "ncclCommDestroy");
+        bench_nccl.comm = NULL;
+    }
+}
