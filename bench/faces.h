@@ -42,8 +42,8 @@ typedef struct faces_rim {
 } faces_rim_t;
 
 
-/* With the stream of a GPU. Lists are as bench_kernel_faces_t has them. The main
- * thread's. */
+/* With the stream of a GPU. Lists are as bench_kernel_faces_t has them. Main
+ * thread only. */
 typedef struct faces_device {
     bench_area_t value;     /* Of nodes; the host's part is the field's */
     bench_area_t source;

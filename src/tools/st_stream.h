@@ -47,7 +47,8 @@ void *st_stream_find(ucs_gstream_type_t type, const char *name);
 void st_stream_enter(ucs_gstream_type_t type);
 
 /* Allocates memory by the runtime of a type, which is not the host; the calling
- * thread enters it. Returns NULL if the runtime has none; free by st_stream_free(). */
+ * thread enters it. Returns NULL if the runtime has none; free by
+ * st_stream_free(). */
 void *st_stream_alloc(ucs_gstream_type_t type, st_stream_memory_t kind,
                       size_t size);
 
