@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench_gpu.c - MPI on a GPU's memory, and NCCL.
+ * bench_gpu.c - MPI on a GPU's memory, NCCL and NVSHMEM.
  *
- * NCCL is opened by its name, and declared here as its documentation has it, so
- * that no package of it is needed.
+ * The last two are opened by their names, and declared here as their
+ * documentation has them, so that no package of theirs is needed.
  */
 #include "bench_gpu.h"
 
@@ -20,6 +20,15 @@
 #include <string.h>
 
 #define BENCH_NCCL_BYTE 1 /* ncclUint8 */
+
+/* Of NVSHMEM: how it is initialised, numbers of operations, and versions of
+ * structures, which tell their sizes */
+#define BENCH_NVSHMEM_UNIQUEID   (1u << 3)
+#define BENCH_NVSHMEM_SIGNAL_SET 9
+#define BENCH_NVSHMEM_CMP_GE     5
+#define BENCH_NVSHMEM_VERSION(_size) ((1 << 16) + (_size))
+#define BENCH_NVSHMEM_ID_SIZE    128
+#define BENCH_NVSHMEM_ATTR_SIZE  144
 
 
 typedef struct bench_nccl_id {
@@ -42,6 +51,63 @@ static struct {
 } bench_nccl;
 
 
+typedef struct bench_nvshmem_id {
+    int  version;
+    char bytes[BENCH_NVSHMEM_ID_SIZE - sizeof(int)];
+} bench_nvshmem_id_t;
+
+typedef struct bench_nvshmem_attr {
+    int version;
+    _Alignas(void*) char bytes[256]; /* More than any version has */
+} bench_nvshmem_attr_t;
+
+/* NVSHMEM's. Main thread only. */
+static struct {
+    int  (*get_id)(bench_nvshmem_id_t *id);
+    int  (*set_id)(int rank, int ranks, const bench_nvshmem_id_t *id,
+                   void *attr);
+    int  (*init)(unsigned flags, void *attr);
+    void (*finalize)(void);
+    void *(*alloc)(size_t size);
+    void (*free)(void *memory);
+    void (*put)(void *dst, const void *src, size_t size, uint64_t *signal,
+                uint64_t value, int op, int peer, void *stream);
+    void (*wait)(uint64_t *signal, int cmp, uint64_t value, void *stream);
+    int  is_open;
+} bench_nvshmem;
+
+/* A function of a library, and where its address goes */
+typedef struct bench_gpu_name {
+    const char *name;
+    void       *func_p;
+} bench_gpu_name_t;
+
+
+/* Opens the first of the libraries that is there. Returns NULL, or why it
+ * cannot be used. */
+static const char *bench_gpu_find(const char *const *libraries,
+                                  const bench_gpu_name_t *names, size_t count)
+{
+    void *handle = NULL;
+    void *func;
+    size_t i;
+
+    for (; (*libraries != NULL) && (handle == NULL); ++libraries) {
+        handle = dlopen(*libraries, RTLD_LAZY);
+    }
+    if (handle == NULL) {
+        return dlerror();
+    }
+    for (i = 0; i < count; ++i) {
+        func = dlsym(handle, names[i].name);
+        if (func == NULL) {
+            return dlerror();
+        }
+        memcpy(names[i].func_p, &func, sizeof(func));
+    }
+    return NULL;
+}
+
 /* Ends the job unless it went well */
 static void bench_nccl_check(int result, const char *what)
 {
@@ -52,13 +118,13 @@ static void bench_nccl_check(int result, const char *what)
     }
 }
 
-/* Returns NULL, or why the library cannot be used */
 static const char *bench_nccl_find(ucs_gstream_type_t type)
 {
-    const struct {
-        const char *name;
-        void       *func_p;
-    } names[] = {
+    static const char *const libraries[UCS_GSTREAM_TYPE_LAST][2] = {
+        [UCS_GSTREAM_TYPE_HIP]  = {"librccl.so.1"},
+        [UCS_GSTREAM_TYPE_CUDA] = {"libnccl.so.2"}
+    };
+    const bench_gpu_name_t names[] = {
         {"ncclGetUniqueId", &bench_nccl.get_id},
         {"ncclCommInitRank", &bench_nccl.init},
         {"ncclCommDestroy", &bench_nccl.destroy},
@@ -68,23 +134,9 @@ static const char *bench_nccl_find(ucs_gstream_type_t type)
         {"ncclRecv", &bench_nccl.recv},
         {"ncclGetErrorString", &bench_nccl.text}
     };
-    const char *library = (type == UCS_GSTREAM_TYPE_HIP) ? "librccl.so.1" :
-                                                           "libnccl.so.2";
-    void *handle        = dlopen(library, RTLD_LAZY);
-    void *func;
-    size_t i;
 
-    if (handle == NULL) {
-        return dlerror();
-    }
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        func = dlsym(handle, names[i].name);
-        if (func == NULL) {
-            return "it has no ncclSend(), or what belongs to it";
-        }
-        memcpy(names[i].func_p, &func, sizeof(func));
-    }
-    return NULL;
+    return bench_gpu_find(libraries[type], names,
+                          sizeof(names) / sizeof(names[0]));
 }
 
 /* Whether all ranks can: whoever cannot has a reason */
@@ -144,6 +196,97 @@ void bench_nccl_recv(const bench_stream_t *stream, void *message, size_t size,
 void bench_nccl_end(void)
 {
     bench_nccl_check(bench_nccl.end(), "ncclGroupEnd");
+}
+
+static const char *bench_nvshmem_find(ucs_gstream_type_t type)
+{
+    static const char *const libraries[] = {
+        "libnvshmem_host.so.3", "libnvshmem_host.so", NULL
+    };
+    const bench_gpu_name_t names[] = {
+        {"nvshmemx_get_uniqueid", &bench_nvshmem.get_id},
+        {"nvshmemx_set_attr_uniqueid_args", &bench_nvshmem.set_id},
+        {"nvshmemx_hostlib_init_attr", &bench_nvshmem.init},
+        {"nvshmemx_hostlib_finalize", &bench_nvshmem.finalize},
+        {"nvshmem_malloc", &bench_nvshmem.alloc},
+        {"nvshmem_free", &bench_nvshmem.free},
+        {"nvshmemx_putmem_signal_on_stream", &bench_nvshmem.put},
+        {"nvshmemx_signal_wait_until_on_stream", &bench_nvshmem.wait}
+    };
+
+    return (type != UCS_GSTREAM_TYPE_CUDA) ?
+                   "it is for CUDA" :
+                   bench_gpu_find(libraries, names,
+                                  sizeof(names) / sizeof(names[0]));
+}
+
+static const char *bench_nvshmem_open(const bench_stream_t *stream,
+                                      MPI_Comm comm)
+{
+    const char *reason        = bench_nvshmem_find(stream->type);
+    bench_nvshmem_id_t id     = {
+        .version = BENCH_NVSHMEM_VERSION(BENCH_NVSHMEM_ID_SIZE)
+    };
+    bench_nvshmem_attr_t attr = {
+        .version = BENCH_NVSHMEM_VERSION(BENCH_NVSHMEM_ATTR_SIZE)
+    };
+    int rank, ranks, result;
+
+    if (!bench_gpu_agree(reason, comm)) {
+        return (reason != NULL) ? reason : "another rank has no library";
+    }
+    bench_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+    bench_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
+    result = (rank == 0) ? bench_nvshmem.get_id(&id) : 0;
+    bench_check(MPI_Bcast(&result, 1, MPI_INT, 0, comm), "MPI_Bcast");
+    bench_check(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm), "MPI_Bcast");
+    if (result == 0) {
+        result = bench_nvshmem.set_id(rank, ranks, &id, &attr);
+    }
+    if (result == 0) {
+        result = bench_nvshmem.init(BENCH_NVSHMEM_UNIQUEID, &attr);
+    }
+    reason = (result != 0) ? "it does not initialise" : NULL;
+    if (bench_gpu_agree(reason, comm)) {
+        bench_nvshmem.is_open = 1;
+        return NULL;
+    }
+    return (reason != NULL) ? reason : "another rank does not initialise it";
+}
+
+void bench_nvshmem_area_init(const bench_stream_t *stream, bench_area_t *area,
+                             size_t size)
+{
+    bench_area_init(stream, area, size, 0);
+    area->message = bench_nvshmem.alloc(size);
+    if (area->message == NULL) {
+        bench_check(MPI_ERR_NO_MEM, "nvshmem_malloc");
+    }
+    bench_area_store(stream, area);
+    bench_stream_synchronize(stream);
+}
+
+void bench_nvshmem_area_cleanup(const bench_stream_t *stream,
+                                bench_area_t *area)
+{
+    bench_nvshmem.free(area->message);
+    area->message = area->host;
+    bench_area_cleanup(stream, area);
+}
+
+void bench_nvshmem_put(const bench_stream_t *stream,
+                       const bench_nvshmem_put_t *put)
+{
+    bench_nvshmem.put(put->dst, put->src, put->size, put->signal, put->value,
+                      BENCH_NVSHMEM_SIGNAL_SET, put->peer,
+                      stream->kernels.native);
+}
+
+void bench_nvshmem_wait(const bench_stream_t *stream, uint64_t *signal,
+                        uint64_t value)
+{
+    bench_nvshmem.wait(signal, BENCH_NVSHMEM_CMP_GE, value,
+                       stream->kernels.native);
 }
 
 /* Whether OpenMPI says so itself */
@@ -226,7 +369,8 @@ void bench_gpu_open(bench_stream_t *stream, bench_options_t *options,
         const char *(*open)(const bench_stream_t *stream, MPI_Comm comm);
     } table[] = {
         {BENCH_VARIANT_MPI_DEVICE, "mpi-device", bench_mpi_device_open},
-        {BENCH_VARIANT_NCCL, "nccl", bench_nccl_open}
+        {BENCH_VARIANT_NCCL, "nccl", bench_nccl_open},
+        {BENCH_VARIANT_NVSHMEM, "nvshmem", bench_nvshmem_open}
     };
     const char *reason;
     size_t i;
@@ -252,5 +396,9 @@ void bench_gpu_close(void)
         bench_nccl_check(bench_nccl.destroy(bench_nccl.comm),
                          "ncclCommDestroy");
         bench_nccl.comm = NULL;
+    }
+    if (bench_nvshmem.is_open) {
+        bench_nvshmem.finalize();
+        bench_nvshmem.is_open = 0;
     }
 }

@@ -129,6 +129,7 @@ struct faces_ops {
 extern const faces_ops_t faces_mpi_ops;
 extern const faces_ops_t faces_mpi_device_ops;
 extern const faces_ops_t faces_nccl_ops;
+extern const faces_ops_t faces_nvshmem_ops;
 extern const faces_ops_t faces_st_ops;
 extern const faces_ops_t faces_st_ready_ops;
 extern const faces_ops_t faces_st_hpe_ops;

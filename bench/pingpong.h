@@ -86,6 +86,7 @@ struct pp_ops {
 extern const pp_ops_t pp_mpi_ops;
 extern const pp_ops_t pp_mpi_device_ops;
 extern const pp_ops_t pp_nccl_ops;
+extern const pp_ops_t pp_nvshmem_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
 extern const pp_ops_t pp_st_hpe_ops;
