@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_stream.c - the stream of a benchmark, and memory of its runtime. */
+/* bench_stream.c - the stream of a benchmark, its kernels and its memory. */
 #include "bench_stream.h"
 
 #include <stdio.h>
@@ -7,7 +7,38 @@
 #include <string.h>
 
 
-int bench_stream_parse(bench_stream_t *stream)
+/* By default messages of a GPU are in its memory */
+static int bench_stream_parse_memory(bench_stream_t *stream)
+{
+    const int is_gpu = bench_stream_is_gpu(stream);
+
+    if (stream->memory == NULL) {
+        stream->memory = is_gpu ? "device" : "malloc";
+    }
+    if ((strcmp(stream->memory, "malloc") == 0) ||
+        (strcmp(stream->memory, "host") == 0)) {
+        stream->kind = BENCH_MEMORY_MALLOC;
+    } else if (strcmp(stream->memory, "mpi") == 0) {
+        stream->kind = BENCH_MEMORY_MPI;
+    } else if (strcmp(stream->memory, "device") == 0) {
+        stream->kind = BENCH_MEMORY_DEVICE;
+    } else {
+        bench_error("--memory: '%s' is none of malloc (host), mpi and device\n",
+                    stream->memory);
+        return -1;
+    }
+    if ((stream->kind == BENCH_MEMORY_DEVICE) && !is_gpu) {
+        bench_error("--memory device needs --stream hip or cuda\n");
+        return -1;
+    }
+    if ((stream->kind == BENCH_MEMORY_MPI) && is_gpu) {
+        bench_error("--memory mpi needs --stream host\n");
+        return -1;
+    }
+    return 0;
+}
+
+int bench_stream_parse(bench_stream_t *stream, bench_options_t *options)
 {
     static const int queues[UCS_GSTREAM_TYPE_LAST] = {
         [UCS_GSTREAM_TYPE_HOST] = MPIX_QUEUE_HOST,
@@ -21,21 +52,14 @@ int bench_stream_parse(bench_stream_t *stream)
         return -1;
     }
     stream->queue = queues[stream->type];
-    if ((strcmp(stream->memory, "malloc") == 0) ||
-        (strcmp(stream->memory, "host") == 0)) {
-        stream->kind = BENCH_MEMORY_MALLOC;
-    } else if (strcmp(stream->memory, "mpi") == 0) {
-        stream->kind = BENCH_MEMORY_MPI;
-    } else if (strcmp(stream->memory, "device") == 0) {
-        stream->kind = BENCH_MEMORY_DEVICE;
-    } else {
-        bench_error("--memory: '%s' is none of malloc (host), mpi and device\n",
-                    stream->memory);
+    if (bench_stream_parse_memory(stream) != 0) {
         return -1;
     }
-    if ((stream->kind == BENCH_MEMORY_DEVICE) &&
-        (stream->type == UCS_GSTREAM_TYPE_HOST)) {
-        bench_error("--memory device needs --stream hip or cuda\n");
+    if (stream->kind != BENCH_MEMORY_DEVICE) {
+        options->variants &= ~BENCH_VARIANTS_GPU;
+    }
+    if (options->variants == 0) {
+        bench_error("--variants: these need a GPU's stream and memory\n");
         return -1;
     }
     return 0;
@@ -64,15 +88,13 @@ static void bench_stream_check(const bench_stream_t *stream,
 /* What a reader has to know of the figures; rank 0. */
 static void bench_stream_print(const bench_stream_t *stream)
 {
-    if ((stream->type == UCS_GSTREAM_TYPE_HOST) || (bench_rank() != 0)) {
+    if (!bench_stream_is_gpu(stream) || (bench_rank() != 0)) {
         return;
     }
-    printf("%s; %s\n", stream->text,
+    printf("%s; messages are in %s\n", stream->text,
            (stream->kind == BENCH_MEMORY_DEVICE) ?
-                   "messages are in the device, those of MPI go through pinned "
-                   "memory" :
-                   "kernels are functions of the host, which the runtime "
-                   "calls");
+                   "the device, those of mpi go through pinned memory" :
+                   "pinned memory of the host");
     fflush(stdout);
 }
 
@@ -83,9 +105,10 @@ void bench_stream_create(bench_stream_t *stream, bench_report_t *report)
         .type       = stream->type
     };
     char reason[UCS_GSTREAM_TEXT_MAX];
+    const char *missing;
     ucs_gstream_h made;
 
-    if (stream->type == UCS_GSTREAM_TYPE_HOST) {
+    if (!bench_stream_is_gpu(stream)) {
         bench_check(MPIX_Host_stream_create(&stream->handle),
                     "MPIX_Host_stream_create");
     } else {
@@ -95,6 +118,10 @@ void bench_stream_create(bench_stream_t *stream, bench_report_t *report)
         bench_stream_check(stream, ucs_gstream_create(&params, &made),
                            "ucs_gstream_create");
         stream->handle = made;
+        missing        = bench_kernels_load(&stream->kernels, made);
+        if (missing != NULL) {
+            bench_stream_fail(stream, missing);
+        }
     }
     st_stream_describe(stream->type, stream->text);
     report->stream        = stream->name;
@@ -108,8 +135,8 @@ void bench_stream_free(bench_stream_t *stream)
                 "MPIX_Host_stream_free");
 }
 
-static void *bench_stream_alloc(const bench_stream_t *stream,
-                                st_stream_memory_t kind, size_t size)
+static void *bench_area_alloc(const bench_stream_t *stream,
+                              st_stream_memory_t kind, size_t size)
 {
     void *memory = st_stream_alloc(stream->type, kind, size);
 
@@ -119,25 +146,67 @@ static void *bench_stream_alloc(const bench_stream_t *stream,
     return memory;
 }
 
-void *bench_stream_pinned_alloc(const bench_stream_t *stream, size_t size)
+void bench_area_init(const bench_stream_t *stream, bench_area_t *area,
+                     size_t size, int in_device)
 {
-    return memset(bench_stream_alloc(stream, ST_STREAM_MEMORY_PINNED, size), 0,
-                  size);
+    area->size    = size;
+    area->host    = bench_area_alloc(stream, ST_STREAM_MEMORY_PINNED, size);
+    area->message = in_device ? bench_area_alloc(stream,
+                                                 ST_STREAM_MEMORY_DEVICE,
+                                                 size) :
+                                area->host;
+    memset(area->host, 0, size);
 }
 
-void bench_stream_pinned_free(const bench_stream_t *stream, void *memory)
+void bench_area_cleanup(const bench_stream_t *stream, bench_area_t *area)
 {
-    st_stream_free(stream->type, ST_STREAM_MEMORY_PINNED, memory);
+    if (area->message != area->host) {
+        st_stream_free(stream->type, ST_STREAM_MEMORY_DEVICE, area->message);
+    }
+    st_stream_free(stream->type, ST_STREAM_MEMORY_PINNED, area->host);
 }
 
-void *bench_stream_device_alloc(const bench_stream_t *stream, size_t size)
+static void bench_area_copy(const bench_stream_t *stream, void *dst,
+                            const void *src, size_t size)
 {
-    return bench_stream_alloc(stream, ST_STREAM_MEMORY_DEVICE, size);
+    if (dst != src) {
+        bench_stream_check(stream, ucs_gstream_enqueue_copy(stream->handle,
+                                                            dst, src, size),
+                           "ucs_gstream_enqueue_copy");
+    }
 }
 
-void bench_stream_device_free(const bench_stream_t *stream, void *memory)
+void bench_area_store_part(const bench_stream_t *stream,
+                           const bench_area_t *area, size_t size)
 {
-    st_stream_free(stream->type, ST_STREAM_MEMORY_DEVICE, memory);
+    bench_area_copy(stream, area->message, area->host, size);
+}
+
+void bench_area_fetch_part(const bench_stream_t *stream,
+                           const bench_area_t *area, size_t size)
+{
+    bench_area_copy(stream, area->host, area->message, size);
+}
+
+void bench_area_store(const bench_stream_t *stream, const bench_area_t *area)
+{
+    bench_area_store_part(stream, area, area->size);
+}
+
+void bench_area_fetch(const bench_stream_t *stream, const bench_area_t *area)
+{
+    bench_area_fetch_part(stream, area, area->size);
+}
+
+void bench_stream_run(const bench_stream_t *stream, bench_kernel_t kernel,
+                      size_t count, void *args, size_t size)
+{
+    int result = bench_kernels_launch(&stream->kernels, kernel, count, args,
+                                      size);
+
+    if (result != 0) {
+        bench_stream_fail(stream, "a kernel cannot be launched");
+    }
 }
 
 void bench_stream_launch(const bench_stream_t *stream, MPIX_Host_func kernel,
@@ -145,14 +214,6 @@ void bench_stream_launch(const bench_stream_t *stream, MPIX_Host_func kernel,
 {
     bench_check(MPIX_Host_stream_launch(stream->handle, kernel, arg),
                 "MPIX_Host_stream_launch");
-}
-
-void bench_stream_copy(const bench_stream_t *stream, void *dst, const void *src,
-                       size_t size)
-{
-    bench_stream_check(stream, ucs_gstream_enqueue_copy(stream->handle, dst,
-                                                        src, size),
-                       "ucs_gstream_enqueue_copy");
 }
 
 void bench_stream_synchronize(const bench_stream_t *stream)

@@ -14,7 +14,8 @@
 
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
-    "st-hpe", "metadata", "channel", "st-single"
+    "st-hpe", "metadata", "channel", "st-single", "mpi-device", "nccl",
+    "nvshmem"
 };
 
 int bench_rank(void)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  11
+#define BENCH_NUM_VARIANTS  14
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -29,6 +29,10 @@
 #define BENCH_VARIANT_CHANNEL  (1u << 9)
 #define BENCH_VARIANT_SINGLE   (1u << 10) /* The same */
 #define BENCH_VARIANTS_ASKED   (BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE)
+#define BENCH_VARIANT_MPI_DEVICE (1u << 11) /* On memory of a GPU */
+#define BENCH_VARIANT_NCCL     (1u << 12)
+#define BENCH_VARIANT_NVSHMEM  (1u << 13)
+#define BENCH_VARIANTS_GPU     (7u << 11)
 
 /* What benchmarks compare. */
 extern const char *const bench_variants[BENCH_NUM_VARIANTS];

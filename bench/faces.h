@@ -12,6 +12,9 @@
  *     interior  local sums of all nodes
  *     unpack    add the received sums, spread the result to the elements
  *
+ * With the stream of a GPU the data, the messages and the kernels are the GPU's
+ * (faces_device.c).
+ *
  * Everything here is used by the main thread or, in kernels, by the stream; the
  * stream's order and its synchronisation with the host protect it.
  */
@@ -39,6 +42,27 @@ typedef struct faces_rim {
 } faces_rim_t;
 
 
+/* With the stream of a GPU. Lists are as bench_kernel_faces_t has them. Main
+ * thread only. */
+typedef struct faces_device {
+    bench_area_t value;     /* Of nodes; the host's part is the field's */
+    bench_area_t source;
+    bench_area_t updated;
+    bench_area_t sum;       /* Of places */
+    bench_area_t first;
+    bench_area_t nodes;
+    bench_area_t out_place;
+    bench_area_t out_at;
+    bench_area_t in_first;
+    bench_area_t in_at;
+    bench_area_t out;       /* Messages */
+    bench_area_t in[FACES_MAX_SETS];
+    unsigned     num_out;   /* Values that are sent */
+    unsigned     packs;     /* Enqueued since the start values were set */
+    unsigned     unpacks;
+} faces_device_t;
+
+
 /* Data of one rank. The kernels' arguments: changed by them in stream order. */
 typedef struct faces_field {
     int      rank;
@@ -58,14 +82,12 @@ typedef struct faces_field {
     size_t   length[FACES_NUM_DIRS]; /* Of a message, in doubles */
     uint32_t *from[FACES_NUM_DIRS];  /* In order; of the surface's places */
     uint32_t *to[FACES_NUM_DIRS];    /* The same, of all places */
-    double   *send[FACES_NUM_DIRS];  /* Of the kernels, as the next one */
+    double   *send[FACES_NUM_DIRS];  /* Messages in the host's memory */
     double   *recv[FACES_MAX_SETS][FACES_NUM_DIRS];
-    double   *out[FACES_NUM_DIRS];   /* Messages: the same memory, or in the
-                                        stream's device */
+    double   *out[FACES_NUM_DIRS];   /* The same memory, or in a GPU */
     double   *in[FACES_MAX_SETS][FACES_NUM_DIRS];
-    size_t   area;       /* Bytes of all messages one behind the other */
     const bench_stream_t *stream;
-    unsigned unpacks;    /* Enqueued since the start values were set */
+    faces_device_t *device; /* NULL: a stream of the host */
     unsigned num_sets;   /* Receive buffers used in turn: 1 or 2 */
     unsigned iter;       /* Iterations done since the start values were set */
 } faces_field_t;
@@ -93,7 +115,7 @@ typedef struct faces_exchange {
 struct faces_ops {
     const char *name;
     unsigned   num_sets; /* Receive buffers used in turn */
-    int        is_mpi;   /* MPI moves the messages */
+    int        is_staged; /* Messages of a GPU go by way of the host */
     /* Makes what one outer iteration needs. Collective. */
     void       (*init)(faces_exchange_t *ex);
     /* Brings the inner loop to its start; not timed. Collective. */
@@ -105,6 +127,9 @@ struct faces_ops {
 };
 
 extern const faces_ops_t faces_mpi_ops;
+extern const faces_ops_t faces_mpi_device_ops;
+extern const faces_ops_t faces_nccl_ops;
+extern const faces_ops_t faces_nvshmem_ops;
 extern const faces_ops_t faces_st_ops;
 extern const faces_ops_t faces_st_ready_ops;
 extern const faces_ops_t faces_st_hpe_ops;
@@ -153,13 +178,22 @@ void faces_kernel_unpack(void *arg);
 void faces_messages_init(faces_field_t *field);
 void faces_messages_cleanup(faces_field_t *field);
 
-/* Has messages in a device be as the kernels' buffers, which are spoiled. */
-void faces_messages_spoil(faces_field_t *field);
-
-/* Enqueue the kernels, with what moves messages to and from a device. */
+/* Enqueue the kernels, with what moves messages to and from a GPU. */
 void faces_pack(faces_exchange_t *ex);
 void faces_interior(faces_exchange_t *ex);
 void faces_unpack(faces_exchange_t *ex);
+
+/* The same with the stream of a GPU. */
+void faces_device_init(faces_field_t *field);
+void faces_device_cleanup(faces_field_t *field);
+
+/* Has the GPU's memory be as the host's, which was reset; and fetches the
+ * values. */
+void faces_device_store(faces_field_t *field);
+void faces_device_fetch(faces_field_t *field);
+void faces_device_pack(faces_exchange_t *ex);
+void faces_device_interior(faces_exchange_t *ex);
+void faces_device_unpack(faces_exchange_t *ex);
 
 /* Computes the values of all ranks after 'count' iterations in a plain way and
  * copies those of the field's rank to 'expected' (num_values). */

@@ -129,7 +129,9 @@ static void faces_field_init_messages(faces_field_t *field,
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         faces_field_list_places(field, dir, number);
     }
-    faces_messages_init(field);
+    if (!bench_stream_is_gpu(field->stream)) {
+        faces_messages_init(field);
+    }
 }
 
 void faces_field_init(faces_field_t *field, const bench_stream_t *stream,
@@ -145,20 +147,30 @@ void faces_field_init(faces_field_t *field, const bench_stream_t *stream,
     field->width      = block * order + 1;
     field->num_values = nodes_axis * nodes_axis * nodes_axis;
     field->num_places = (size_t)field->width * field->width * field->width;
-    field->value      = bench_alloc(field->num_values * sizeof(double));
-    field->source     = bench_alloc(field->num_values * sizeof(double));
     field->sum        = bench_alloc(field->num_places * sizeof(double));
     number            = faces_field_number_surface(field);
     faces_field_list_nodes(field, number);
     faces_field_init_messages(field, number);
     free(number);
+    if (bench_stream_is_gpu(stream)) {
+        faces_device_init(field);
+    } else {
+        field->value  = bench_alloc(field->num_values * sizeof(double));
+        field->source = bench_alloc(field->num_values * sizeof(double));
+    }
 }
 
 void faces_field_cleanup(faces_field_t *field)
 {
     int dir;
 
-    faces_messages_cleanup(field);
+    if (field->device != NULL) {
+        faces_device_cleanup(field);
+    } else {
+        faces_messages_cleanup(field);
+        free(field->source);
+        free(field->value);
+    }
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         free(field->to[dir]);
         free(field->from[dir]);
@@ -167,8 +179,6 @@ void faces_field_cleanup(faces_field_t *field)
     free(field->rim);
     free(field->place);
     free(field->sum);
-    free(field->source);
-    free(field->value);
 }
 
 static void faces_spoil(double *values, size_t count)
@@ -198,10 +208,11 @@ void faces_field_reset(faces_field_t *field, unsigned num_sets)
         }
     }
 
-    faces_messages_spoil(field);
     field->num_sets = num_sets;
     field->iter     = 0;
-    field->unpacks  = 0;
+    if (field->device != NULL) {
+        faces_device_store(field);
+    }
 }
 
 /* A number in [0, 1), different for what is near by. */

@@ -76,11 +76,11 @@ static void faces_hpe_run(faces_exchange_t *ex, int count)
 }
 
 const faces_ops_t faces_st_hpe_ops = {
-    .name     = "st-hpe",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = faces_hpe_init,
-    .prepare  = faces_hpe_none,
-    .run      = faces_hpe_run,
-    .cleanup  = faces_hpe_cleanup
+    .name      = "st-hpe",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = faces_hpe_init,
+    .prepare   = faces_hpe_none,
+    .run       = faces_hpe_run,
+    .cleanup   = faces_hpe_cleanup
 };

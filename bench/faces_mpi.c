@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * faces_mpi.c - the halo driven by the host: the baseline.
+ * faces_mpi.c - the halo driven by the host: the baseline; with a GPU by way of
+ * pinned memory, or on the GPU's memory.
  *
  * Receives are posted before the pack kernel is waited for, into two sets of
  * buffers in turn: set i % 2 is posted again only after the stream was
@@ -19,11 +20,13 @@ static void faces_mpi_none(faces_exchange_t *ex)
 static void faces_mpi_post_recvs(faces_exchange_t *ex, unsigned set)
 {
     const faces_field_t *field = ex->field;
+    double *const *recv        = ex->ops->is_staged ? field->recv[set] :
+                                                      field->in[set];
     uint64_t begin             = ucs_trace_begin();
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        bench_check(MPI_Irecv(field->recv[set][dir], field->length[dir],
+        bench_check(MPI_Irecv(recv[dir], field->length[dir],
                               MPI_DOUBLE, ex->grid->neighbour[dir],
                               faces_opposite(dir), MPI_COMM_WORLD,
                               &ex->recv[0][dir]), "MPI_Irecv");
@@ -34,11 +37,12 @@ static void faces_mpi_post_recvs(faces_exchange_t *ex, unsigned set)
 static void faces_mpi_post_sends(faces_exchange_t *ex)
 {
     const faces_field_t *field = ex->field;
+    double *const *send        = ex->ops->is_staged ? field->send : field->out;
     uint64_t begin             = ucs_trace_begin();
     int dir;
 
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-        bench_check(MPI_Isend(field->send[dir], field->length[dir], MPI_DOUBLE,
+        bench_check(MPI_Isend(send[dir], field->length[dir], MPI_DOUBLE,
                               ex->grid->neighbour[dir], dir, MPI_COMM_WORLD,
                               &ex->send[0][dir]), "MPI_Isend");
     }
@@ -79,11 +83,21 @@ static void faces_mpi_run(faces_exchange_t *ex, int count)
 }
 
 const faces_ops_t faces_mpi_ops = {
-    .name     = "mpi",
-    .num_sets = 2,
-    .is_mpi   = 1,
-    .init     = faces_mpi_none,
-    .prepare  = faces_mpi_none,
-    .run      = faces_mpi_run,
-    .cleanup  = faces_mpi_none
+    .name      = "mpi",
+    .num_sets  = 2,
+    .is_staged = 1,
+    .init      = faces_mpi_none,
+    .prepare   = faces_mpi_none,
+    .run       = faces_mpi_run,
+    .cleanup   = faces_mpi_none
+};
+
+const faces_ops_t faces_mpi_device_ops = {
+    .name      = "mpi-device",
+    .num_sets  = 2,
+    .is_staged = 0,
+    .init      = faces_mpi_none,
+    .prepare   = faces_mpi_none,
+    .run       = faces_mpi_run,
+    .cleanup   = faces_mpi_none
 };

@@ -211,31 +211,31 @@ static void faces_st_ready_run(faces_exchange_t *ex, int count)
 }
 
 const faces_ops_t faces_st_ops = {
-    .name     = "st",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = faces_st_init,
-    .prepare  = faces_st_prepare,
-    .run      = faces_st_run,
-    .cleanup  = faces_st_cleanup
+    .name      = "st",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = faces_st_init,
+    .prepare   = faces_st_prepare,
+    .run       = faces_st_run,
+    .cleanup   = faces_st_cleanup
 };
 
 const faces_ops_t faces_st_single_ops = {
-    .name     = "st-single",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = faces_st_single_init,
-    .prepare  = faces_st_prepare,
-    .run      = faces_st_single_run,
-    .cleanup  = faces_st_cleanup
+    .name      = "st-single",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = faces_st_single_init,
+    .prepare   = faces_st_prepare,
+    .run       = faces_st_single_run,
+    .cleanup   = faces_st_cleanup
 };
 
 const faces_ops_t faces_st_ready_ops = {
-    .name     = "st-ready",
-    .num_sets = FACES_MAX_SETS,
-    .is_mpi   = 0,
-    .init     = faces_st_ready_init,
-    .prepare  = faces_st_ready_prepare,
-    .run      = faces_st_ready_run,
-    .cleanup  = faces_st_cleanup
+    .name      = "st-ready",
+    .num_sets  = FACES_MAX_SETS,
+    .is_staged = 0,
+    .init      = faces_st_ready_init,
+    .prepare   = faces_st_ready_prepare,
+    .run       = faces_st_ready_run,
+    .cleanup   = faces_st_cleanup
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life_exchange.c - the halo of 8 neighbours: driven by the host; by matched
+ * life_exchange.c - the halo of 8 neighbours: driven by the host, with a GPU by
+ * way of pinned memory or on the GPU's memory; by matched
  * requests in stream order, which are an exchange, or single ones; and by
  * messages that are used once.
  *
@@ -12,16 +13,27 @@
 #include "life.h"
 
 
-static void life_launch(life_exchange_t *ex, MPIX_Host_func kernel)
+void life_pack(life_exchange_t *ex)
 {
-    bench_check(MPIX_Host_stream_launch(ex->stream, kernel, ex->field),
-                "MPIX_Host_stream_launch");
+    if (ex->field->device != NULL) {
+        life_device_pack(ex);
+    } else {
+        bench_stream_launch(&ex->stream, life_kernel_pack, ex->field);
+    }
+}
+
+void life_step(life_exchange_t *ex)
+{
+    if (ex->field->device != NULL) {
+        life_device_step(ex);
+    } else {
+        bench_stream_launch(&ex->stream, life_kernel_step, ex->field);
+    }
 }
 
 static void life_synchronize(life_exchange_t *ex)
 {
-    bench_check(MPIX_Host_stream_synchronize(ex->stream),
-                "MPIX_Host_stream_synchronize");
+    bench_stream_synchronize(&ex->stream);
 }
 
 static void life_mpi_none(life_exchange_t *ex)
@@ -37,19 +49,22 @@ static void life_prepare(life_exchange_t *ex)
 static void life_mpi_run(life_exchange_t *ex, int count)
 {
     const life_field_t *field = ex->field;
+    uint8_t *const *recv      = ex->ops->is_staged ? field->recv[0] :
+                                                     field->in[0];
+    uint8_t *const *send      = ex->ops->is_staged ? field->send : field->out;
     int i, dir;
 
     for (i = 0; i < count; ++i) {
-        life_launch(ex, life_kernel_pack);
+        life_pack(ex);
         life_synchronize(ex);
         for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-            bench_check(MPI_Irecv(field->recv[0][dir], field->length[dir],
+            bench_check(MPI_Irecv(recv[dir], field->length[dir],
                                   MPI_BYTE, field->neighbour[dir],
                                   life_opposite(dir), MPI_COMM_WORLD,
                                   &ex->requests[0][dir]), "MPI_Irecv");
         }
         for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-            bench_check(MPI_Isend(field->send[dir], field->length[dir],
+            bench_check(MPI_Isend(send[dir], field->length[dir],
                                   MPI_BYTE, field->neighbour[dir], dir,
                                   MPI_COMM_WORLD,
                                   &ex->requests[0][LIFE_NUM_DIRS + dir]),
@@ -57,7 +72,7 @@ static void life_mpi_run(life_exchange_t *ex, int count)
         }
         bench_check(MPI_Waitall(2 * LIFE_NUM_DIRS, ex->requests[0],
                                 MPI_STATUSES_IGNORE), "MPI_Waitall");
-        life_launch(ex, life_kernel_step);
+        life_step(ex);
     }
     life_synchronize(ex);
 }
@@ -71,12 +86,12 @@ static void life_st_init_set(life_exchange_t *ex, unsigned set,
     int dir;
 
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-        bench_check(MPI_Recv_init(field->recv[set][dir], field->length[dir],
+        bench_check(MPI_Recv_init(field->in[set][dir], field->length[dir],
                                   MPI_BYTE, field->neighbour[dir],
                                   first_tag + life_opposite(dir),
                                   MPI_COMM_WORLD, &requests[dir]),
                     "MPI_Recv_init");
-        bench_check(send_init(field->send[dir], field->length[dir], MPI_BYTE,
+        bench_check(send_init(field->out[dir], field->length[dir], MPI_BYTE,
                               field->neighbour[dir], first_tag + dir,
                               MPI_COMM_WORLD, &requests[LIFE_NUM_DIRS + dir]),
                     "send init");
@@ -88,8 +103,8 @@ static void life_st_init_common(life_exchange_t *ex,
 {
     unsigned set;
 
-    bench_check(MPIX_Queue_init(MPIX_QUEUE_HOST, ex->stream, &ex->queue),
-                "MPIX_Queue_init");
+    bench_check(MPIX_Queue_init(ex->stream.queue, ex->stream.handle,
+                                &ex->queue), "MPIX_Queue_init");
     for (set = 0; set < ex->ops->num_sets; ++set) {
         life_st_init_set(ex, set, send_init);
         ex->all[set]   = MPI_REQUEST_NULL;
@@ -148,11 +163,11 @@ static void life_st_run_requests(life_exchange_t *ex, int count,
     int i;
 
     for (i = 0; i < count; ++i) {
-        life_launch(ex, life_kernel_pack);
+        life_pack(ex);
         bench_startall(ex->queue, num_requests, requests);
         ex->messages += LIFE_NUM_DIRS;
         bench_waitall(ex->queue, num_requests, requests);
-        life_launch(ex, life_kernel_step);
+        life_step(ex);
     }
     life_st_end(ex);
 }
@@ -174,7 +189,7 @@ static void life_st_ready_run(life_exchange_t *ex, int count)
 
     for (i = 0; i < count; ++i) {
         set = i % LIFE_MAX_SETS;
-        life_launch(ex, life_kernel_pack);
+        life_pack(ex);
         if (i + 1 < count) {
             bench_startall(ex->queue, 1, &ex->all[(i + 1) % LIFE_MAX_SETS]);
         }
@@ -182,7 +197,7 @@ static void life_st_ready_run(life_exchange_t *ex, int count)
         ex->messages += LIFE_NUM_DIRS;
         bench_waitall(ex->queue, 1, &ex->all[set]);
         bench_waitall(ex->queue, 1, &ex->sends[set]);
-        life_launch(ex, life_kernel_step);
+        life_step(ex);
     }
     life_st_end(ex);
 }
@@ -203,7 +218,7 @@ static void life_st_cleanup(life_exchange_t *ex)
 
 static void life_hpe_init(life_exchange_t *ex)
 {
-    bench_check(MPIX_Create_queue(ex->stream, &ex->queue),
+    bench_check(MPIX_Create_queue(ex->stream.handle, &ex->queue),
                 "MPIX_Create_queue");
 }
 
@@ -214,13 +229,13 @@ static void life_hpe_enqueue(life_exchange_t *ex)
     int dir;
 
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-        bench_check(MPIX_Enqueue_recv(field->recv[0][dir], field->length[dir],
+        bench_check(MPIX_Enqueue_recv(field->in[0][dir], field->length[dir],
                                       MPI_BYTE, field->neighbour[dir],
                                       life_opposite(dir), MPI_COMM_WORLD,
                                       ex->queue, &request),
                     "MPIX_Enqueue_recv");
         bench_check(MPI_Request_free(&request), "MPI_Request_free");
-        bench_check(MPIX_Enqueue_send(field->send[dir], field->length[dir],
+        bench_check(MPIX_Enqueue_send(field->out[dir], field->length[dir],
                                       MPI_BYTE, field->neighbour[dir], dir,
                                       MPI_COMM_WORLD, ex->queue, &request),
                     "MPIX_Enqueue_send");
@@ -233,11 +248,11 @@ static void life_hpe_run(life_exchange_t *ex, int count)
     int i;
 
     for (i = 0; i < count; ++i) {
-        life_launch(ex, life_kernel_pack);
+        life_pack(ex);
         life_hpe_enqueue(ex);
         bench_check(MPIX_Enqueue_start(ex->queue), "MPIX_Enqueue_start");
         bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
-        life_launch(ex, life_kernel_step);
+        life_step(ex);
     }
     bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
     life_synchronize(ex);
@@ -249,46 +264,61 @@ static void life_hpe_cleanup(life_exchange_t *ex)
 }
 
 const life_ops_t life_mpi_ops = {
-    .name     = "mpi",
-    .num_sets = 1,
-    .init     = life_mpi_none,
-    .prepare  = life_prepare,
-    .run      = life_mpi_run,
-    .cleanup  = life_mpi_none
+    .name      = "mpi",
+    .num_sets  = 1,
+    .is_staged = 1,
+    .init      = life_mpi_none,
+    .prepare   = life_prepare,
+    .run       = life_mpi_run,
+    .cleanup   = life_mpi_none
+};
+
+const life_ops_t life_mpi_device_ops = {
+    .name      = "mpi-device",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = life_mpi_none,
+    .prepare   = life_prepare,
+    .run       = life_mpi_run,
+    .cleanup   = life_mpi_none
 };
 
 const life_ops_t life_st_ops = {
-    .name     = "st",
-    .num_sets = 1,
-    .init     = life_st_init,
-    .prepare  = life_prepare,
-    .run      = life_st_run,
-    .cleanup  = life_st_cleanup
+    .name      = "st",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = life_st_init,
+    .prepare   = life_prepare,
+    .run       = life_st_run,
+    .cleanup   = life_st_cleanup
 };
 
 const life_ops_t life_st_ready_ops = {
-    .name     = "st-ready",
-    .num_sets = LIFE_MAX_SETS,
-    .init     = life_st_ready_init,
-    .prepare  = life_st_ready_prepare,
-    .run      = life_st_ready_run,
-    .cleanup  = life_st_cleanup
+    .name      = "st-ready",
+    .num_sets  = LIFE_MAX_SETS,
+    .is_staged = 0,
+    .init      = life_st_ready_init,
+    .prepare   = life_st_ready_prepare,
+    .run       = life_st_ready_run,
+    .cleanup   = life_st_cleanup
 };
 
 const life_ops_t life_st_single_ops = {
-    .name     = "st-single",
-    .num_sets = 1,
-    .init     = life_st_single_init,
-    .prepare  = life_prepare,
-    .run      = life_st_single_run,
-    .cleanup  = life_st_cleanup
+    .name      = "st-single",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = life_st_single_init,
+    .prepare   = life_prepare,
+    .run       = life_st_single_run,
+    .cleanup   = life_st_cleanup
 };
 
 const life_ops_t life_st_hpe_ops = {
-    .name     = "st-hpe",
-    .num_sets = 1,
-    .init     = life_hpe_init,
-    .prepare  = life_prepare,
-    .run      = life_hpe_run,
-    .cleanup  = life_hpe_cleanup
+    .name      = "st-hpe",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = life_hpe_init,
+    .prepare   = life_prepare,
+    .run       = life_hpe_run,
+    .cleanup   = life_hpe_cleanup
 };

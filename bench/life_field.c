@@ -132,6 +132,9 @@ void life_field_reset(life_field_t *field)
                                field->start[1] + y - 1);
         }
     }
+    if (field->device != NULL) {
+        life_device_store(field);
+    }
 }
 
 /* The part of 'total' cells that the n-th of 'ranks' has. */
@@ -146,8 +149,7 @@ static int life_share(int total, int ranks, int n, int *size)
 int life_field_init(life_field_t *field, const int total[2], int rank,
                     int ranks)
 {
-    int dim, dir, set, place[2], other[2];
-    size_t cells;
+    int dim, dir, place[2], other[2];
 
     *field = (life_field_t){.total = {total[0], total[1]}};
     bench_check(MPI_Dims_create(ranks, 2, field->ranks), "MPI_Dims_create");
@@ -163,9 +165,6 @@ int life_field_init(life_field_t *field, const int total[2], int rank,
                                        place[dim], &field->size[dim]);
     }
 
-    cells        = (size_t)(field->size[0] + 2) * (field->size[1] + 2);
-    field->cells = bench_alloc(cells);
-    field->next  = bench_alloc(cells);
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
         field->length[dir] = 1;
         for (dim = 0; dim < 2; ++dim) {
@@ -175,18 +174,40 @@ int life_field_init(life_field_t *field, const int total[2], int rank,
                                                               1;
         }
         field->neighbour[dir] = other[1] * field->ranks[0] + other[0];
-        field->send[dir]      = bench_alloc(field->length[dir]);
-        for (set = 0; set < LIFE_MAX_SETS; ++set) {
-            field->recv[set][dir] = bench_alloc(field->length[dir]);
-        }
     }
     return 0;
+}
+
+void life_field_alloc(life_field_t *field, const bench_stream_t *stream)
+{
+    size_t cells = (size_t)(field->size[0] + 2) * (field->size[1] + 2);
+    int dir, set;
+
+    field->stream = stream;
+    if (bench_stream_is_gpu(stream)) {
+        life_device_init(field);
+        return;
+    }
+    field->cells = bench_alloc(cells);
+    field->next  = bench_alloc(cells);
+    for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
+        field->send[dir] = bench_alloc(field->length[dir]);
+        field->out[dir]  = field->send[dir];
+        for (set = 0; set < LIFE_MAX_SETS; ++set) {
+            field->recv[set][dir] = bench_alloc(field->length[dir]);
+            field->in[set][dir]   = field->recv[set][dir];
+        }
+    }
 }
 
 void life_field_cleanup(life_field_t *field)
 {
     int dir, set;
 
+    if (field->device != NULL) {
+        life_device_cleanup(field);
+        return;
+    }
     for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
         free(field->send[dir]);
         for (set = 0; set < LIFE_MAX_SETS; ++set) {

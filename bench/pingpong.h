@@ -3,11 +3,9 @@
  * pingpong.h - round trips of two ranks: pack kernel, send, receive, unpack
  * kernel, and back.
  *
- * Messages in a device are packed by copies of the stream, as there are no
- * kernels of a device here: the application's data is there, too, the messages'
- * stamps come from pinned memory, and those that were received go there. MPI,
- * which cannot be expected to know the device's memory, has pinned memory, to
- * and from which the stream copies.
+ * With the stream of a GPU the data, the messages and the kernels are the GPU's
+ * (pingpong_device.c). Host-driven MPI, which cannot be expected to know its
+ * memory, then has pinned memory, to and from which the stream copies.
  *
  * Used by the main thread or, in kernels, by the stream; the stream's order and
  * its synchronisation with the host protect it.
@@ -24,16 +22,16 @@
 typedef struct pp_ops pp_ops_t;
 
 
-/* What messages in a device need besides. The main thread's. */
+/* With the stream of a GPU; of data and messages the host's parts are those of
+ * pp_data_t. The main thread's. */
 typedef struct pp_device {
-    uint8_t  *source;            /* In the device */
-    uint8_t  *sink;
-    uint8_t  *send;              /* MPI's, pinned */
-    uint8_t  *recv[PP_NUM_SETS];
-    uint64_t *stamps;            /* Of messages to come, pinned */
-    uint64_t *seen;              /* Of those that came */
-    unsigned packs;              /* Enqueued so far */
-    unsigned unpacks;
+    bench_area_t source;
+    bench_area_t sink;
+    bench_area_t send;
+    bench_area_t recv[PP_NUM_SETS];
+    bench_area_t results; /* Words: what kernels say of each message */
+    unsigned     packs;   /* Enqueued so far */
+    unsigned     unpacks;
 } pp_device_t;
 
 
@@ -44,13 +42,13 @@ typedef struct pp_data {
     size_t   size;
     uint8_t  *source;            /* Packed into 'send' */
     uint8_t  *sink;              /* Unpacked from 'recv' */
-    pp_device_t *device;         /* NULL: messages are in the host's memory */
-    uint8_t  *send;
+    pp_device_t *device;         /* NULL: a stream of the host */
+    uint8_t  *send;              /* Messages */
     uint8_t  *recv[PP_NUM_SETS];
     unsigned num_sets;           /* Receive buffers used in turn: 1 or 2 */
     unsigned sent;               /* Messages packed so far */
     unsigned received;           /* Messages unpacked so far */
-    int      is_mpi;             /* MPI moves the messages */
+    int      is_staged;          /* Messages of a GPU go by way of the host */
     int      full;               /* New payload and full check for each use */
     uint64_t errors;             /* Messages with wrong data */
 } pp_data_t;
@@ -74,7 +72,7 @@ typedef struct pp_exchange {
 struct pp_ops {
     const char *name;
     unsigned   num_sets; /* Receive buffers used in turn */
-    int        is_mpi;   /* MPI moves the messages */
+    int        is_staged; /* Messages of a GPU go by way of the host */
     /* Makes and matches requests. Collective of the two ranks. */
     void       (*init)(pp_exchange_t *ex);
     /* Starts rank 1's first receive; not timed. */
@@ -86,6 +84,9 @@ struct pp_ops {
 };
 
 extern const pp_ops_t pp_mpi_ops;
+extern const pp_ops_t pp_mpi_device_ops;
+extern const pp_ops_t pp_nccl_ops;
+extern const pp_ops_t pp_nvshmem_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
 extern const pp_ops_t pp_st_hpe_ops;
@@ -107,29 +108,24 @@ void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full);
 void pp_data_pack(pp_data_t *data);
 void pp_data_unpack(pp_data_t *data);
 
-/* What MPI sends, and receives at a use. */
+/* What host-driven MPI sends, and receives at a use. */
 uint8_t *pp_data_mpi_send(const pp_data_t *data);
 uint8_t *pp_data_mpi_recv(const pp_data_t *data, unsigned use);
 
-/* The same of messages in a device. */
+/* The same with the stream of a GPU. */
 void pp_device_init(pp_data_t *data, size_t max_size, unsigned max_count);
 void pp_device_cleanup(pp_data_t *data);
 void pp_device_reset(pp_data_t *data);
 void pp_device_pack(pp_data_t *data);
 void pp_device_unpack(pp_data_t *data);
 
-/* Fetches what was received, and counts wrong stamps. */
+/* Fetches what was received last, and counts the messages that kernels found
+ * wrong. */
 void pp_device_fetch(pp_data_t *data, unsigned count);
 
-/* The first bytes of a message; and how many of them a message has. */
+/* The first bytes of a message, and the first byte of a payload. */
 uint64_t pp_stamp(int rank, unsigned use);
-size_t pp_stamp_size(const pp_data_t *data);
-
-/* A new payload for the next message, in 'source'. */
-void pp_kernel_fill(void *arg);
-
-/* Counts what is wrong with 'sink'. */
-void pp_kernel_check(void *arg);
+uint8_t pp_byte(int rank, unsigned use, size_t i);
 
 /* From 'source' to a message, and from one to 'sink'; not static, so that
  * traces show their names. */

@@ -8,7 +8,7 @@
 
 
 /* A message starts with its stamp: its sender, and which use it is. */
-size_t pp_stamp_size(const pp_data_t *data)
+static size_t pp_stamp_size(const pp_data_t *data)
 {
     return (data->size < sizeof(uint64_t)) ? data->size : sizeof(uint64_t);
 }
@@ -19,7 +19,7 @@ uint64_t pp_stamp(int rank, unsigned use)
 }
 
 /* The rest depends on sender, use and place. */
-static uint8_t pp_byte(int rank, unsigned use, size_t i)
+uint8_t pp_byte(int rank, unsigned use, size_t i)
 {
     return (uint8_t)(i * 13 + (i >> 8) * 7 + use * 31 + rank * 101);
 }
@@ -59,7 +59,7 @@ void pp_data_init(pp_data_t *data, int rank, const bench_stream_t *stream,
     memset(data, 0, sizeof(*data));
     data->rank   = rank;
     data->stream = stream;
-    if (stream->kind == BENCH_MEMORY_DEVICE) {
+    if (bench_stream_is_gpu(stream)) {
         pp_device_init(data, max_size, max_count);
         return;
     }
@@ -92,13 +92,13 @@ void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full)
 {
     int set;
 
-    data->size     = size;
-    data->num_sets = ops->num_sets;
-    data->is_mpi   = ops->is_mpi;
-    data->sent     = 0;
-    data->received = 0;
-    data->full     = full;
-    data->errors   = 0;
+    data->size      = size;
+    data->num_sets  = ops->num_sets;
+    data->is_staged = ops->is_staged;
+    data->sent      = 0;
+    data->received  = 0;
+    data->full      = full;
+    data->errors    = 0;
     pp_fill(data, 0);
     memset(data->sink, 0xee, size);
     if (data->device != NULL) {
@@ -108,21 +108,6 @@ void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full)
     for (set = 0; set < PP_NUM_SETS; ++set) {
         memset(data->recv[set], 0xee, size);
     }
-}
-
-void pp_kernel_fill(void *arg)
-{
-    pp_data_t *data = arg;
-
-    pp_fill(data, data->sent++);
-}
-
-void pp_kernel_check(void *arg)
-{
-    pp_data_t *data = arg;
-
-    data->errors += pp_is_wrong(data, data->received, data->received);
-    ++data->received;
 }
 
 void pp_kernel_pack(void *arg)
@@ -174,14 +159,18 @@ void pp_data_unpack(pp_data_t *data)
 
 uint8_t *pp_data_mpi_send(const pp_data_t *data)
 {
-    return (data->device != NULL) ? data->device->send : data->send;
+    return ((data->device != NULL) && data->is_staged) ?
+                   data->device->send.host :
+                   data->send;
 }
 
 uint8_t *pp_data_mpi_recv(const pp_data_t *data, unsigned use)
 {
     unsigned set = use % data->num_sets;
 
-    return (data->device != NULL) ? data->device->recv[set] : data->recv[set];
+    return ((data->device != NULL) && data->is_staged) ?
+                   data->device->recv[set].host :
+                   data->recv[set];
 }
 
 uint64_t pp_data_check(pp_data_t *data, unsigned count)

@@ -1,46 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * pingpong_device.c - messages in the memory of a stream's device: packs and
- * unpacks are copies of the stream.
- *
- * Pinned memory that a copy reads is written by the main thread before the run,
- * or by a function of the stream in front of the copy.
- */
+/* pingpong_device.c - round trips with the stream of a GPU. */
 #include "pingpong.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 
-static void pp_device_copy(const pp_data_t *data, void *dst, const void *src,
-                           size_t size)
-{
-    bench_stream_copy(data->stream, dst, src, size);
-}
-
 void pp_device_init(pp_data_t *data, size_t max_size, unsigned max_count)
 {
     const bench_stream_t *stream = data->stream;
+    const int in_device          = (stream->kind == BENCH_MEMORY_DEVICE);
     pp_device_t *device          = bench_alloc(sizeof(*device));
-    size_t length                = max_count * sizeof(uint64_t);
-    unsigned i;
+    int set;
 
-    data->device   = device;
-    data->source   = bench_stream_pinned_alloc(stream, max_size);
-    data->sink     = bench_stream_pinned_alloc(stream, max_size);
-    data->send     = bench_stream_device_alloc(stream, max_size);
-    device->source = bench_stream_device_alloc(stream, max_size);
-    device->sink   = bench_stream_device_alloc(stream, max_size);
-    device->send   = bench_stream_pinned_alloc(stream, max_size);
-    device->stamps = bench_stream_pinned_alloc(stream, length);
-    device->seen   = bench_stream_pinned_alloc(stream, length);
-    for (i = 0; i < PP_NUM_SETS; ++i) {
-        data->recv[i]   = bench_stream_device_alloc(stream, max_size);
-        device->recv[i] = bench_stream_pinned_alloc(stream, max_size);
+    bench_area_init(stream, &device->source, max_size, 1);
+    bench_area_init(stream, &device->sink, max_size, 1);
+    bench_area_init(stream, &device->results, max_count * sizeof(uint64_t), 1);
+    bench_area_init(stream, &device->send, max_size, in_device);
+    for (set = 0; set < PP_NUM_SETS; ++set) {
+        bench_area_init(stream, &device->recv[set], max_size, in_device);
+        data->recv[set] = device->recv[set].message;
     }
-    for (i = 0; i < max_count; ++i) {
-        device->stamps[i] = pp_stamp(data->rank, i);
-    }
+    data->device = device;
+    data->source = device->source.host;
+    data->sink   = device->sink.host;
+    data->send   = device->send.message;
 }
 
 void pp_device_cleanup(pp_data_t *data)
@@ -50,17 +34,12 @@ void pp_device_cleanup(pp_data_t *data)
     int set;
 
     for (set = 0; set < PP_NUM_SETS; ++set) {
-        bench_stream_pinned_free(stream, device->recv[set]);
-        bench_stream_device_free(stream, data->recv[set]);
+        bench_area_cleanup(stream, &device->recv[set]);
     }
-    bench_stream_pinned_free(stream, device->seen);
-    bench_stream_pinned_free(stream, device->stamps);
-    bench_stream_pinned_free(stream, device->send);
-    bench_stream_device_free(stream, device->sink);
-    bench_stream_device_free(stream, device->source);
-    bench_stream_device_free(stream, data->send);
-    bench_stream_pinned_free(stream, data->sink);
-    bench_stream_pinned_free(stream, data->source);
+    bench_area_cleanup(stream, &device->send);
+    bench_area_cleanup(stream, &device->results);
+    bench_area_cleanup(stream, &device->sink);
+    bench_area_cleanup(stream, &device->source);
     free(device);
 }
 
@@ -72,62 +51,73 @@ void pp_device_reset(pp_data_t *data)
 
     device->packs   = 0;
     device->unpacks = 0;
-    pp_device_copy(data, device->source, data->source, data->size);
-    pp_device_copy(data, device->sink, data->sink, data->size);
+    memset(device->results.host, 0, device->results.size);
+    bench_area_store(data->stream, &device->results);
+    bench_area_store_part(data->stream, &device->source, data->size);
+    bench_area_store_part(data->stream, &device->sink, data->size);
     for (set = 0; set < PP_NUM_SETS; ++set) {
-        memset(device->recv[set], 0xee, data->size);
-        pp_device_copy(data, data->recv[set], data->sink, data->size);
+        memset(device->recv[set].host, 0xee, data->size);
+        bench_area_store_part(data->stream, &device->recv[set], data->size);
     }
     bench_stream_synchronize(data->stream);
+}
+
+/* A thread for each four words of 8 bytes. */
+static void pp_device_run(const pp_data_t *data, bench_kernel_t kernel,
+                          int rank, unsigned use, bench_kernel_pp_t *args)
+{
+    args->size  = data->size;
+    args->stamp = pp_stamp(rank, use);
+    args->first = pp_byte(rank, use, 0);
+    args->full  = (data->full != 0);
+    bench_stream_run(data->stream, kernel, data->size / (4 * sizeof(uint64_t)),
+                     args, sizeof(*args));
 }
 
 void pp_device_pack(pp_data_t *data)
 {
-    pp_device_t *device = data->device;
+    pp_device_t *device    = data->device;
+    bench_kernel_pp_t args = {
+        .from = bench_address(device->source.message),
+        .to   = bench_address(device->send.message)
+    };
 
-    if (data->full) {
-        bench_stream_launch(data->stream, pp_kernel_fill, data);
-        pp_device_copy(data, device->source, data->source, data->size);
+    pp_device_run(data, BENCH_KERNEL_PP_PACK, data->rank, device->packs++,
+                  &args);
+    if (data->is_staged) {
+        bench_area_fetch_part(data->stream, &device->send, data->size);
     }
-    pp_device_copy(data, data->send, device->source, data->size);
-    pp_device_copy(data, data->send, &device->stamps[device->packs],
-                   pp_stamp_size(data));
-    if (data->is_mpi) {
-        pp_device_copy(data, device->send, data->send, data->size);
-    }
-    ++device->packs;
 }
 
 void pp_device_unpack(pp_data_t *data)
 {
-    pp_device_t *device = data->device;
-    unsigned set        = device->unpacks % data->num_sets;
+    pp_device_t *device      = data->device;
+    const bench_area_t *recv = &device->recv[device->unpacks % data->num_sets];
+    uint64_t *results        = device->results.message;
+    bench_kernel_pp_t args   = {
+        .from   = bench_address(recv->message),
+        .to     = bench_address(device->sink.message),
+        .result = bench_address(&results[device->unpacks])
+    };
 
-    if (data->is_mpi) {
-        pp_device_copy(data, data->recv[set], device->recv[set], data->size);
+    if (data->is_staged) {
+        bench_area_store_part(data->stream, recv, data->size);
     }
-    pp_device_copy(data, device->sink, data->recv[set], data->size);
-    pp_device_copy(data, &device->seen[device->unpacks], data->recv[set],
-                   pp_stamp_size(data));
-    if (data->full) {
-        pp_device_copy(data, data->sink, device->sink, data->size);
-        bench_stream_launch(data->stream, pp_kernel_check, data);
-    }
-    ++device->unpacks;
+    pp_device_run(data, BENCH_KERNEL_PP_UNPACK, !data->rank, device->unpacks++,
+                  &args);
 }
 
 void pp_device_fetch(pp_data_t *data, unsigned count)
 {
-    pp_device_t *device = data->device;
-    uint64_t stamp;
+    pp_device_t *device     = data->device;
+    const uint64_t *results = device->results.host;
     unsigned i;
 
-    pp_device_copy(data, data->sink, device->sink, data->size);
+    bench_area_fetch_part(data->stream, &device->sink, data->size);
+    bench_area_fetch(data->stream, &device->results);
     bench_stream_synchronize(data->stream);
     for (i = 0; i < count; ++i) {
-        stamp = pp_stamp(!data->rank, i);
-        data->errors += (memcmp(&device->seen[i], &stamp,
-                                pp_stamp_size(data)) != 0);
+        data->errors += (results[i] != 1);
     }
-    data->received = data->full ? data->received : device->unpacks;
+    data->received = device->unpacks;
 }

@@ -63,11 +63,11 @@ static void pp_hpe_run(pp_exchange_t *ex, int count)
 }
 
 const pp_ops_t pp_st_hpe_ops = {
-    .name     = "st-hpe",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = pp_hpe_none,
-    .prepare  = pp_hpe_none,
-    .run      = pp_hpe_run,
-    .cleanup  = pp_hpe_none
+    .name      = "st-hpe",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = pp_hpe_none,
+    .prepare   = pp_hpe_none,
+    .run       = pp_hpe_run,
+    .cleanup   = pp_hpe_none
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pingpong_mpi.c - round trips driven by the host: the baseline.
+ * pingpong_mpi.c - round trips driven by the host: the baseline; with a GPU by
+ * way of pinned memory, or on the GPU's memory.
  *
  * Receives are posted early, into two buffers in turn: one is posted again only
  * after the stream was synchronised once more, so after its unpack.
@@ -96,11 +97,21 @@ static void pp_mpi_run(pp_exchange_t *ex, int count)
 }
 
 const pp_ops_t pp_mpi_ops = {
-    .name     = "mpi",
-    .num_sets = PP_NUM_SETS,
-    .is_mpi   = 1,
-    .init     = pp_mpi_none,
-    .prepare  = pp_mpi_prepare,
-    .run      = pp_mpi_run,
-    .cleanup  = pp_mpi_none
+    .name      = "mpi",
+    .num_sets  = PP_NUM_SETS,
+    .is_staged = 1,
+    .init      = pp_mpi_none,
+    .prepare   = pp_mpi_prepare,
+    .run       = pp_mpi_run,
+    .cleanup   = pp_mpi_none
+};
+
+const pp_ops_t pp_mpi_device_ops = {
+    .name      = "mpi-device",
+    .num_sets  = PP_NUM_SETS,
+    .is_staged = 0,
+    .init      = pp_mpi_none,
+    .prepare   = pp_mpi_prepare,
+    .run       = pp_mpi_run,
+    .cleanup   = pp_mpi_none
 };

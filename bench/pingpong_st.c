@@ -144,21 +144,21 @@ static void pp_st_run(pp_exchange_t *ex, int count)
 }
 
 const pp_ops_t pp_st_ops = {
-    .name     = "st",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = pp_st_init,
-    .prepare  = pp_st_prepare,
-    .run      = pp_st_run,
-    .cleanup  = pp_st_cleanup
+    .name      = "st",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = pp_st_init,
+    .prepare   = pp_st_prepare,
+    .run       = pp_st_run,
+    .cleanup   = pp_st_cleanup
 };
 
 const pp_ops_t pp_st_ready_ops = {
-    .name     = "st-ready",
-    .num_sets = 1,
-    .is_mpi   = 0,
-    .init     = pp_st_ready_init,
-    .prepare  = pp_st_prepare,
-    .run      = pp_st_run,
-    .cleanup  = pp_st_cleanup
+    .name      = "st-ready",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = pp_st_ready_init,
+    .prepare   = pp_st_prepare,
+    .run       = pp_st_run,
+    .cleanup   = pp_st_cleanup
 };

@@ -7,6 +7,7 @@
  * set the start values and compare the result with a CPU reference; inner
  * iterations are timed. Variants take turns within each trial.
  */
+#include "bench_gpu.h"
 #include "faces.h"
 
 #include <ucs_trace.h>
@@ -41,7 +42,8 @@ typedef struct faces_app {
 
 static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
     &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops, NULL, NULL, NULL, NULL,
-    &faces_st_hpe_ops, NULL, NULL, &faces_st_single_ops
+    &faces_st_hpe_ops, NULL, NULL, &faces_st_single_ops,
+    &faces_mpi_device_ops, &faces_nccl_ops, &faces_nvshmem_ops
 };
 
 static const char faces_help[] =
@@ -55,10 +57,7 @@ static const char faces_help[] =
         "  --outer N        times that requests are made and matched (1)\n"
         "  --middle N       times that the field is set and verified (2)\n"
         "  --inner N        iterations timed together (20)\n"
-        "  --memory WHOSE   messages' memory: malloc (or host), mpi "
-        "(MPI_Alloc_mem()),\n"
-        "                   or device: the stream's, with copies by the "
-        "stream (host)\n" BENCH_STREAM_HELP;
+        BENCH_MEMORY_HELP BENCH_STREAM_HELP;
 
 
 /* As bench_parse(). */
@@ -78,7 +77,7 @@ static int faces_parse(faces_options_t *opts, bench_stream_t *stream, int argc,
     };
     int ret = bench_parse(&opts->common, table, faces_help, argc, argv);
 
-    return (ret == 0) ? bench_stream_parse(stream) : ret;
+    return (ret == 0) ? bench_stream_parse(stream, &opts->common) : ret;
 }
 
 /* One middle iteration; returns the time of its inner loop, us. */
@@ -98,6 +97,9 @@ static double faces_middle(faces_app_t *app, bench_result_t *result)
     time  = bench_max(MPI_Wtime() - start);
     ucs_trace_end(ex->ops->name, begin);
 
+    if (app->field.device != NULL) {
+        faces_device_fetch(&app->field);
+    }
     if (faces_check(&app->field, app->expected, ex->ops->name) != 0) {
         ++result->errors;
     }
@@ -190,6 +192,7 @@ static int faces_main(faces_app_t *app, int rank)
     int ret;
 
     bench_stream_create(&app->exchange.stream, &app->report);
+    bench_gpu_open(&app->exchange.stream, &app->opts.common, MPI_COMM_WORLD);
     faces_field_init(&app->field, &app->exchange.stream, rank, app->opts.block,
                      app->opts.order);
     app->expected       = bench_alloc(app->field.num_values * sizeof(double));
@@ -205,6 +208,7 @@ static int faces_main(faces_app_t *app, int rank)
 
     free(app->expected);
     faces_field_cleanup(&app->field);
+    bench_gpu_close();
     bench_stream_free(&app->exchange.stream);
     return ret;
 }
@@ -215,7 +219,9 @@ int main(int argc, char **argv)
         .opts = {
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                         BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE
+                         BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE |
+                         BENCH_VARIANT_MPI_DEVICE | BENCH_VARIANT_NCCL |
+                         BENCH_VARIANT_NVSHMEM
             },
             .block  = 8,
             .order  = 2,
@@ -223,7 +229,7 @@ int main(int argc, char **argv)
             .middle = 2,
             .inner  = 20
         },
-        .exchange.stream = {.name = "host", .memory = "host"},
+        .exchange.stream = {.name = "host"},
         .report.bench = "st_faces"
     };
     int ranks, ret;

@@ -8,6 +8,7 @@
  * some generations that are compared with those of one plain loop over the
  * whole grid, then those that are timed. The first trial only warms up.
  */
+#include "bench_gpu.h"
 #include "life.h"
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ typedef struct life_app {
 
 static const life_ops_t *const life_ops[BENCH_NUM_VARIANTS] = {
     &life_mpi_ops, &life_st_ops, &life_st_ready_ops, NULL, NULL, NULL, NULL,
-    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops
+    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops, &life_mpi_device_ops
 };
 
 static const char life_help[] =
@@ -46,20 +47,24 @@ static const char life_help[] =
         "the messages are exchanges\nof MPIX; st-single: each by itself.\n\n"
         "  --width N        cells in x (512)\n"
         "  --height N       cells in y (512)\n"
-        "  --generations N  timed together (100)\n";
+        "  --generations N  timed together (100)\n"
+        BENCH_STREAM_HELP;
 
 
-static int life_parse(life_options_t *opts, int argc, char **argv)
+static int life_parse(life_options_t *opts, bench_stream_t *stream, int argc,
+                      char **argv)
 {
     const bench_option_t table[] = {
         {.name = "width", .min = 1, .max = 1 << 15, .number = &opts->size[0]},
         {.name = "height", .min = 1, .max = 1 << 15, .number = &opts->size[1]},
         {.name = "generations", .min = 1, .max = 1000000,
          .number = &opts->generations},
+        {.name = "stream", .text = &stream->name},
         {.name = NULL}
     };
+    int ret = bench_parse(&opts->common, table, life_help, argc, argv);
 
-    return bench_parse(&opts->common, table, life_help, argc, argv);
+    return (ret == 0) ? bench_stream_parse(stream, &opts->common) : ret;
 }
 
 /* Computes so many generations; returns the time, us. */
@@ -92,6 +97,9 @@ static void life_trial(void *arg, int variant, int trial)
 
     life_field_reset(&app->field);
     (void)life_run(ex, LIFE_CHECK_COUNT);
+    if (app->field.device != NULL) {
+        life_device_fetch(&app->field);
+    }
     result->errors += life_compare(&app->field, LIFE_CHECK_COUNT);
 
     time_us = life_run(ex, app->opts.generations) / app->opts.generations;
@@ -139,11 +147,13 @@ static int life_main(life_app_t *app, int rank)
         fflush(stdout);
     }
     ex->field = &app->field;
-    bench_check(MPIX_Host_stream_create(&ex->stream),
-                "MPIX_Host_stream_create");
+    bench_stream_create(&ex->stream, &app->report);
+    bench_gpu_open(&ex->stream, &app->opts.common, MPI_COMM_WORLD);
+    life_field_alloc(&app->field, &ex->stream);
     bench_run(&app->opts.common, -1, life_trial, app);
     ret = life_report(app);
-    bench_check(MPIX_Host_stream_free(&ex->stream), "MPIX_Host_stream_free");
+    life_field_cleanup(&app->field);
+    bench_stream_free(&ex->stream);
     return ret;
 }
 
@@ -153,11 +163,13 @@ int main(int argc, char **argv)
         .opts = {
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                         BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE
+                         BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE |
+                         BENCH_VARIANT_MPI_DEVICE
             },
             .size        = {512, 512},
             .generations = 100
         },
+        .exchange.stream = {.name = "host"},
         .report.bench = "st_life"
     };
     int ranks, ret;
@@ -165,12 +177,11 @@ int main(int argc, char **argv)
     bench_init(&argc, &argv);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-    ret = life_parse(&app.opts, argc, argv);
+    ret = life_parse(&app.opts, &app.exchange.stream, argc, argv);
     if (ret == 0) {
         ret = life_field_init(&app.field, app.opts.size, bench_rank(), ranks);
         if (ret == 0) {
             ret = life_main(&app, bench_rank());
-            life_field_cleanup(&app.field);
         }
     }
 

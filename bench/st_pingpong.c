@@ -7,6 +7,7 @@
  * then runs some round trips whose payload changes every time and is checked in
  * full, then those that are timed. The first trial of a size only warms up.
  */
+#include "bench_gpu.h"
 #include "pingpong.h"
 
 #include <stdio.h>
@@ -43,7 +44,8 @@ typedef struct pp_app {
 
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
     &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, NULL, NULL, NULL, NULL,
-    &pp_st_hpe_ops
+    &pp_st_hpe_ops, NULL, NULL, NULL, &pp_mpi_device_ops, &pp_nccl_ops,
+    &pp_nvshmem_ops
 };
 
 static const char pp_help[] =
@@ -55,10 +57,7 @@ static const char pp_help[] =
         "  --factor N       from one size to the next (4)\n"
         "  --iters N        round trips timed together (20); above 1m\n"
         "                   fewer, but not below 30\n"
-        "  --memory WHOSE   messages' memory: malloc (or host), mpi "
-        "(MPI_Alloc_mem()),\n"
-        "                   or device: the stream's, packed by its copies "
-        "(malloc)\n" BENCH_STREAM_HELP;
+        BENCH_MEMORY_HELP BENCH_STREAM_HELP;
 
 
 /* As bench_parse(). */
@@ -80,7 +79,7 @@ static int pp_parse(pp_options_t *opts, bench_stream_t *stream, int argc,
         bench_error("--max is smaller than --min\n");
         return -1;
     }
-    return (ret == 0) ? bench_stream_parse(stream) : ret;
+    return (ret == 0) ? bench_stream_parse(stream, &opts->common) : ret;
 }
 
 /* Runs round trips and checks their data; returns the time of one, us. */
@@ -160,6 +159,7 @@ static uint64_t pp_run(pp_app_t *app)
 
     MPI_Comm_set_errhandler(ex->comm, MPI_ERRORS_RETURN);
     bench_stream_create(&ex->stream, &app->report);
+    bench_gpu_open(&ex->stream, &app->opts.common, ex->comm);
     pp_data_init(&app->data, ex->rank, &ex->stream, app->opts.max,
                  (unsigned)((app->opts.iters > PP_CHECK_COUNT) ?
                                     app->opts.iters :
@@ -179,6 +179,7 @@ static uint64_t pp_run(pp_app_t *app)
         bench_check(MPIX_Queue_free(&ex->queue), "MPIX_Queue_free");
     }
     pp_data_cleanup(&app->data);
+    bench_gpu_close();
     bench_stream_free(&ex->stream);
     return errors;
 }
@@ -215,14 +216,15 @@ int main(int argc, char **argv)
         .opts = {
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                         BENCH_VARIANT_HPE
+                         BENCH_VARIANT_HPE | BENCH_VARIANT_MPI_DEVICE |
+                         BENCH_VARIANT_NCCL | BENCH_VARIANT_NVSHMEM
             },
             .min    = 8,
             .max    = 1ul << 20,
             .factor = 4,
             .iters  = 20
         },
-        .exchange.stream = {.name = "host", .memory = "malloc"},
+        .exchange.stream = {.name = "host"},
         .report.bench = "st_pingpong"
     };
     int ranks, ret;

@@ -25,7 +25,7 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 FOLDERS = [
     ("src/ucs_ext",
      r"ucs/.*|ucs_(ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory|_pair)?|"
-     r"ledger|memfd|thread)\.h",
+     r"hiprtc|ledger|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
      r"rdma/.*|cxiemu\.h|ucs_(fork|gpu|ledger|memfd|thread)\.h"),
@@ -44,24 +44,25 @@ FOLDERS = [
      r"/hook_|/mpix_f08\.h$",
      r"ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h"),
     # What the programs share
-    ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h",
-     r"/trig_", r"rdma/.*|cxiemu\.h"),
+    ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
+     r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
     ("examples", OUTSIDE,
      r"/(cxi_chain\.c|gpu\.h)$", r"rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h"),
     # The emulated NIC needs no header of others
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
     # The stand-ins for GPU runtimes need none, either, but for the kernels
     ("test/standin", r"standin_(cuda|hip)\.h",
-     r"/standin_(module|kernels|rtc)\.c$",
-     r"elf\.h|\.\./\.\./src/ucs_ext/gstream_kernels\.cu|forward_ptx\.h"),
+     r"/standin_(module|rtc)\.c$|_kernels\.c$",
+     r"elf\.h|\.\./\.\./(src/ucs_ext/gstream|bench/bench)_kernels\.cu|"
+     r"forward_(bench_)?ptx\.h"),
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|once)\.c$",
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"
      r"(compat/)?stream-triggering\.h"),
 ]
-# Files of src/ucs_ext that the emulated card shares with the libraries: they
-# include nothing of theirs but their own header
-SHARED = ["fork", "gpu", "ledger", "memfd", "thread"]
+# Files of src/ucs_ext that the emulated card or the benchmarks share with the
+# libraries: they include nothing of theirs but their own header
+SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
 # The folders of src/ucp/st: which of their headers each may include. Those that
 # are not of a lane include its header for them alone.
 LAYERS = {

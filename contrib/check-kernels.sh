@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Whether the committed PTX text is what clang makes of the kernels for GPUs.
+# Whether the committed PTX text is what clang makes of the kernels for GPUs: the
+# library's, and those of the benchmarks.
 set -euo pipefail
-dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/../src/ucs_ext" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Debian 12's; others write the same in another way
 clang='clang-14'
 
@@ -17,15 +18,20 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A CUDA that is there is not looked at
-$clang -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent -nocudainc \
-    -nocudalib --cuda-device-only -O2 -Wall -Wextra -Werror -S \
-    "$dir/gstream_kernels.cu" -o "$work/ptx"
-if grep -n '\.local' "$work/ptx"; then
-    echo "a kernel uses local memory"
-    exit 1
-fi
-[ "${1:-}" != --update ] || cp "$work/ptx" "$dir/gstream_kernels.ptx"
-diff "$dir/gstream_kernels.ptx" "$work/ptx" && exit
-echo "gstream_kernels.ptx is stale: run contrib/check-kernels.sh --update"
-exit 1
+rc=0
+for name in src/ucs_ext/gstream_kernels bench/bench_kernels; do
+    # A CUDA that is there is not looked at
+    $clang -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent -nocudainc \
+        -nocudalib --cuda-device-only -O2 -ffp-contract=off -Isrc/ucs_ext/api \
+        -Wall -Wextra -Werror -S "$name.cu" -o "$work/ptx"
+    if grep -n '\.local' "$work/ptx"; then
+        echo "a kernel of $name.cu uses local memory"
+        rc=1
+    elif [ "${1:-}" = --update ]; then
+        cp "$work/ptx" "$name.ptx"
+    elif ! diff "$name.ptx" "$work/ptx"; then
+        echo "$name.ptx is stale: run contrib/check-kernels.sh --update"
+        rc=1
+    fi
+done
+exit $rc

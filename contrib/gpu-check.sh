@@ -63,7 +63,7 @@ pack_programs()
     (cd "$build/test/integration" && ls) |
         grep -Ex 'mpix_[a-z0-9_]*|st_progress|st_storm|st_random' |
         sed 's,^,test/integration/,'
-    printf '%s\n' bench/st_pingpong bench/st_faces bench/st_wrt \
+    printf '%s\n' bench/st_pingpong bench/st_faces bench/st_life bench/st_wrt \
         src/tools/ucx_st_info src/tools/ucx_st_perftest
 }
 
@@ -119,7 +119,7 @@ pack_libraries()
         [ -d "$build/$dir/.libs" ] || continue
         mkdir -p "$root/build/$dir/.libs"
         cp -a "$build/$dir"/.libs/*.so* "$root/build/$dir/.libs/"
-        for file in "$build/$dir"/lib*.so*; do
+        for file in "$build/$dir"/*.so*; do
             [ ! -L "$file" ] || cp -a "$file" "$root/build/$dir/"
         done
     done

@@ -181,6 +181,57 @@ def read_tests(logs):
     return tests
 
 
+# What a round trip on lane direct by kernels is judged by: its ratio to that of
+# another variant is to be no more, by the largest size that this is for
+BOUNDS = {
+    "st_pingpong": {"mpi": [(8 << 10, 0.5), (1 << 20, 0.8), (None, 1.05)],
+                    "mpi-device": [(8 << 10, 0.6)],
+                    "nccl": [(None, 1.0)], "nvshmem": [(None, 1.3)]},
+    "st_faces": {"mpi": [(None, 0.5)], "mpi-device": [(None, 0.5)],
+                 "nccl": [(None, 1.0)], "nvshmem": [(None, 1.3)]}}
+VARIANTS = ("st", "st-ready", "mpi", "mpi-device", "nccl", "nvshmem")
+
+
+def ratio(times, variant, size, bounds):
+    """The text of a ratio of st, with its bound; bold where that is exceeded."""
+    if "st" not in times or variant not in times:
+        return ""
+    value = times["st"] / times[variant]
+    bound = next((bound for most, bound in bounds if most is None or size <= most),
+                 None)
+    if bound is None:
+        return f"{value:.2f}"
+    return (f"**{value:.2f}** ({bound:.2f})" if value > bound else
+            f"{value:.2f} ({bound:.2f})")
+
+
+def compare_page(figures):
+    """Tables of what streams of GPUs are compared with, for
+    docs/performance.md."""
+    lines = []
+    for name, report in figures.items():
+        bounds = BOUNDS.get(report["bench"])
+        if not name.startswith("gpu-direct-") or bounds is None:
+            continue
+        if re.search("service|host", name): # Not by kernels: these have no bounds
+            bounds = dict.fromkeys(bounds, ())
+        lines += ["", f"{name}: {report['stream_device']}, messages in "
+                  f"{report['memory']} memory, {report['ranks']} ranks; median, us. "
+                  "Ratios are of st, with their bounds", "",
+                  "| bytes | " + " | ".join(VARIANTS) + " | " + " | ".join(
+                      f"st / {variant}" for variant in bounds) + " |",
+                  "| ---: " * (1 + len(VARIANTS) + len(bounds)) + "|"]
+        for size in sorted({row["size"] for row in report["rows"]}):
+            times = {row["variant"]: row["median_us"] for row in report["rows"]
+                     if row["size"] == size and row["verified"]}
+            words = [f"{times[variant]:.1f}" if variant in times else "-"
+                     for variant in VARIANTS]
+            words += [ratio(times, variant, size, bounds[variant]) or "-"
+                      for variant in bounds]
+            lines.append(f"| {size} | " + " | ".join(words) + " |")
+    return lines
+
+
 def write_page(results, out, log_of):
     """The same for people, with the tables that benchmarks print."""
     rows = [("kind", results["kind"]),
@@ -203,8 +254,12 @@ def write_page(results, out, log_of):
         words = [test["result"].replace("failed", "FAILED"), test["reason"]]
         lines.append(f"| {test['name']} | {': '.join(filter(None, words))} | "
                      f"{test['seconds']:.0f} |")
+    compared = compare_page(results["benchmarks"])
+    if compared:
+        lines += ["", "## Compared"] + compared
+        print("\n".join(compared))
     for test in results["tests"]:
-        if re.search("^gpu-bench-|/gpu.wrt", test["name"]):
+        if re.search("^gpu-(bench|direct)-|/gpu.wrt", test["name"]):
             failed = ", FAILED" if test["result"] == "failed" else ""
             lines += ["", f"## {test['name']}{failed}", ""]
             lines += ["    " + line

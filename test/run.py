@@ -273,6 +273,7 @@ class Group:
             raise Error(f"plan.ini, {self.name}: no stream {self.stream}")
         path = [standin if runtimes is None else runtimes, outer]
         self.environment["ST_TEST_STREAM"] = self.stream
+        self.environment["STANDIN_KERNELS"] = standin + "/bench_kernels.so"
         if runtimes is not None: # Where tests look that load one themselves
             self.environment.update(ST_HIP_DIR=runtimes, ST_CUDA_DIR=runtimes)
         if self.stream == "forward": # HIP's calls, carried out by CUDA's driver

@@ -78,8 +78,7 @@ int st_stream_check(ucs_gstream_type_t type, char *reason)
     return -1;
 }
 
-/* A function of the runtime; NULL if it, or the runtime, is not there. */
-static void *st_stream_find(ucs_gstream_type_t type, const char *name)
+void *st_stream_find(ucs_gstream_type_t type, const char *name)
 {
     ucs_gstream_type_attr_t attr;
     void *library;
@@ -122,10 +121,8 @@ void st_stream_describe(ucs_gstream_type_t type, char *text)
              runtime->name, attr.name, attr.version, name);
 }
 
-/* What cuda*() functions of the runtime do. */
-static void st_stream_enter_cuda(void)
+void st_stream_enter(ucs_gstream_type_t type)
 {
-    const ucs_gstream_type_t type    = UCS_GSTREAM_TYPE_CUDA;
     st_stream_current_func_t current =
             (st_stream_current_func_t)st_stream_find(type, "cuCtxGetCurrent");
     st_stream_retain_func_t retain   =
@@ -153,9 +150,7 @@ void *st_stream_alloc(ucs_gstream_type_t type, st_stream_memory_t kind,
     if (func == NULL) {
         return NULL;
     }
-    if (type == UCS_GSTREAM_TYPE_CUDA) {
-        st_stream_enter_cuda();
-    }
+    st_stream_enter(type);
     if (kind == ST_STREAM_MEMORY_PINNED) {
         return (((st_stream_pinned_func_t)func)(&memory, size,
                                                 ST_STREAM_PINNED_FLAGS) == 0) ?

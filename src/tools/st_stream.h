@@ -39,9 +39,16 @@ void st_stream_device(ucs_gstream_type_t type, char *name, size_t size);
  * runtime says that in NAME. */
 void st_stream_describe(ucs_gstream_type_t type, char *text);
 
-/* Allocates memory by the runtime of a type, which is not the host. Calling
- * thread: has the device's primary context of CUDA from then on, if it had no
- * context. Returns NULL if the runtime has none; free by st_stream_free(). */
+/* A function of a runtime; NULL if it, or the runtime, is not there. */
+void *st_stream_find(ucs_gstream_type_t type, const char *name);
+
+/* Gives the calling thread the first device's primary context of CUDA if it has
+ * no context, as cuda*() functions do. */
+void st_stream_enter(ucs_gstream_type_t type);
+
+/* Allocates memory by the runtime of a type, which is not the host; the calling
+ * thread enters it. Returns NULL if the runtime has none; free by
+ * st_stream_free(). */
 void *st_stream_alloc(ucs_gstream_type_t type, st_stream_memory_t kind,
                       size_t size);
 

@@ -25,6 +25,7 @@
 #include "gstream_gpu.h"
 #include "gstream_memory.h"
 #include "gstream_module.h"
+#include "ucs_hiprtc.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/preprocessor.h>
@@ -233,7 +234,8 @@ static int gstream_hip_load(const gstream_gpu_t *gpu, void **module_p,
     if (gstream_gpu_is_ok(gpu, result)) {
         return result;
     }
-    code = gstream_hip_compile(gpu, reason);
+    code = ucs_hiprtc_compile(gpu->library, (const char*)gstream_image_source,
+                              reason, UCS_GSTREAM_TEXT_MAX);
     if (code != NULL) {
         result = gpu->calls.load_module(module_p, code);
         if (result != GSTREAM_GPU_OK) {

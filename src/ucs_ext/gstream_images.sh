@@ -1,10 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Prints gstream_images.c: what a runtime of GPUs loads, or compiles, as bytes.
-# usage: gstream_images.sh SOURCE-FOLDER [CLANG]
+# Prints C arrays NAME_ptx, NAME_objects and NAME_source, which DECLARATIONS
+# declares: what a runtime of GPUs loads, or compiles, as bytes. The source is
+# SOURCE, a .cu, behind the HEADERs that it includes; beside it is its .ptx.
+# usage: gstream_images.sh NAME DECLARATIONS CLANG|"" SOURCE HEADER...
 set -e
-src=$1
-clang=$2
+name=$1
+declarations=$2
+clang=$3
+source=$4
+shift 4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -17,7 +22,7 @@ amd()
     file=$1
     shift
     "$clang" -x hip "$@" -nogpuinc -nogpulib --cuda-device-only -O2 \
-        "$src/gstream_kernels.cu" -o "$file" 2>"$work/log"
+        -ffp-contract=off "$work/source" -o "$file" 2>"$work/log"
 }
 
 # Usage: bytes NAME, of standard input; with a zero behind
@@ -28,6 +33,7 @@ bytes()
     echo "0};"
 }
 
+cat "$@" "$source" | sed '/^#include/d' >"$work/source"
 options=
 for arch in $archs; do
     if [ -n "$clang" ] && amd /dev/null "--offload-arch=$arch" -fsyntax-only; then
@@ -41,9 +47,7 @@ if [ -z "$options" ] || ! amd "$work/objects" $options; then
 fi
 
 echo "/* By gstream_images.sh; code objects:${options:- none} */"
-echo '#include "gstream_module.h"'
-bytes gstream_image_ptx <"$src/gstream_kernels.ptx"
-bytes gstream_image_objects <"$work/objects"
-cat "$src/api/ucs_gstream_device.h" "$src/api/ucs_gstream_pair_device.h" \
-    "$src/gstream_kernels.h" "$src/gstream_kernels.cu" |
-    sed '/^#include/d' | bytes gstream_image_source
+echo "#include \"$declarations\""
+bytes "${name}_ptx" <"${source%.cu}.ptx"
+bytes "${name}_objects" <"$work/objects"
+bytes "${name}_source" <"$work/source"

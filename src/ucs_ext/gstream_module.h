@@ -64,10 +64,4 @@ ucs_status_t gstream_pairs_check(const gstream_gpu_t *gpu,
 int gstream_pairs_launch(const gstream_kernels_t *kernels, void *native,
                          const ucs_gstream_pair_t *pairs, size_t count);
 
-/** Have hipRTC compile the kernels for the caller's current device. The code is
- *  the caller's, to free(); NULL if it cannot, with the reason but where memory
- *  is short. */
-void *gstream_hip_compile(const gstream_gpu_t *gpu,
-                          char reason[UCS_GSTREAM_TEXT_MAX]);
-
 #endif

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
-# usage: bench.sh trig|host|mixed RANKS PROGRAM [OPTION...] |
+# usage: bench.sh trig|host|mixed|kernel|service RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
 #                 numbers | all | fails | counts
 #   trig   the network card moves everything: deferred writes fired are messages
@@ -9,6 +9,9 @@
 #   host   the same of the host lane, where it is asked for
 #   mixed  a thread moves some although the card is to: that is said, and an
 #          error
+#   kernel  on streams of a GPU its kernels move everything on the direct lane,
+#          each call of starts by one of them, and no thread has a part in it
+#   service  there threads move everything
 #   mbw    st_mbw tells the rate of each of these variants, on the direct lane,
 #          and that this is what one-sided ones go over
 #   cost   st_cost measures what it is to, on all lanes
@@ -119,6 +122,45 @@ test_mixed()
     grep -qE 'rank [0-9]+: WARNING: the trig lane is asked for' "$temp/out" ||
         fail "it does not warn"
     expect_counts "$1" proxied '[1-9][0-9]*'
+}
+
+# Sums of a count over the processes.
+# Usage: count_all NAME
+count_all()
+{
+    sed -n "s/^            \"$1\": \([0-9]*\),\?\$/\1/p" "$temp/pretty" |
+        awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# HIP's waits are kernels, too: at most one for each call
+test_kernel()
+{
+    local starts launches
+    UCX_ST_LANES=direct UCX_ST_DIRECT_GPU_TIER=kernel run_ranks "$@"
+    expect_quiet
+    expect_counts "$1" direct_starts '[1-9][0-9]*'
+    expect_counts "$1" proxied 0
+    expect_counts "$1" staged 0
+    expect_counts "$1" copies 0
+    ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
+    starts=$(count_all start_cmds)
+    launches=$(count_all launches)
+    [ "$starts" -gt 0 ] || fail "there are no starts"
+    if [[ " $* " == *' --stream cuda '* ]]; then
+        [ "$launches" -eq "$starts" ] ||
+            fail "$launches kernels for $starts calls of starts"
+    else
+        [ "$launches" -gt "$starts" ] && [ "$launches" -le $((2 * starts)) ] ||
+            fail "$launches kernels for $starts calls of starts, and waits"
+    fi
+}
+
+test_service()
+{
+    UCX_ST_LANES=direct UCX_ST_DIRECT_GPU_TIER=service run_ranks "$@"
+    expect_quiet
+    expect_counts "$1" proxied '[1-9][0-9]*'
+    ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
 }
 
 # Usage: expect_row SIZE VARIANT MEMBER...
@@ -358,6 +400,6 @@ for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
 }
 
 case ${1:-} in
-trig|host|mixed|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
+trig|host|mixed|kernel|service|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

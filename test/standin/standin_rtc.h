@@ -15,7 +15,7 @@ enum {
 };
 
 /* Before the source, in what has been compiled; on CUDA's driver that is PTX
- * text of the library's kernels in its place */
+ * text of the library's or the benchmarks' kernels in its place */
 #define STANDIN_RTC_BEGIN "hipRTC of the stand-in\n"
 
 int standin_rtc_create(void **program, const char *source, const char *name,

@@ -137,6 +137,12 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case 9: /* hipDeviceAttributeConcurrentManagedAccess */
         number = 89;
         break;
+    case 56: /* hipDeviceAttributeMaxThreadsPerBlock */
+        number = 1;
+        break;
+    case 63: /* hipDeviceAttributeMultiprocessorCount */
+        number = 16;
+        break;
     case 10013: /* hipDeviceAttributeCanUseStreamWaitValue; of 64 bits */
         number = (version >= 11070) ? 122 : 93;
         break;
