@@ -11,8 +11,8 @@ usage()
 usage: contrib/quickstart.sh [--no-deps] [--prefix DIR] [-v] [--help]
 
 Installs what is missing (packages by apt-get, as root or with sudo; UCX's
-private headers into .deps/), builds libraries, tools and one benchmark into
-build/, and runs a halo exchange with 26 neighbours (st_faces) on 2 ranks in two
+private headers into .deps/), builds libraries, ucx_st_info and one benchmark
+into build/, and runs a halo exchange with 26 neighbours (st_faces) on 2 ranks in two
 ways, each checked against a serial computation:
 
     lane direct  the streams copy through shared memory, against host-driven
