@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BENCH_NCCL_BYTE 1 /* ncclUint8 */
+#define BENCH_UCX_SIZE  4096 /* Memory that UCX is asked about */
+#define BENCH_NCCL_BYTE 1    /* ncclUint8 */
 
 /* Of NVSHMEM: how it is initialised, numbers of operations, and versions of
  * structures, which tell their sizes */
@@ -317,13 +318,37 @@ static int bench_mpi_is_ucx(void)
     return found;
 }
 
-/* ... and whether UCX has transports for such memory, by the same settings */
-static int bench_ucx_has_memory(ucs_gstream_type_t type)
+/* What UCX takes memory for */
+static ucs_memory_type_t bench_ucx_detect(ucp_context_h context, void *memory,
+                                          size_t size)
 {
-    const ucs_memory_type_t memory = (type == UCS_GSTREAM_TYPE_HIP) ?
+    const ucp_mem_map_params_t params = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS |
+                      UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .address    = memory,
+        .length     = size
+    };
+    ucp_mem_attr_t attr               = {
+        .field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE,
+        .mem_type   = UCS_MEMORY_TYPE_HOST
+    };
+    ucp_mem_h mapped;
+
+    if (ucp_mem_map(context, &params, &mapped) == UCS_OK) {
+        (void)ucp_mem_query(mapped, &attr);
+        (void)ucp_mem_unmap(context, mapped);
+    }
+    return attr.mem_type;
+}
+
+/* ... and whether UCX, with the same settings, has transports for memory of a
+ * GPU, and knows it: one of a NIC that reaches it does not do alone */
+static int bench_ucx_has_memory(const bench_stream_t *stream)
+{
+    const ucs_memory_type_t memory = (stream->type == UCS_GSTREAM_TYPE_HIP) ?
                                              UCS_MEMORY_TYPE_ROCM :
                                              UCS_MEMORY_TYPE_CUDA;
-    ucp_params_t params            = {
+    const ucp_params_t params      = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
         .features   = UCP_FEATURE_TAG
     };
@@ -331,13 +356,17 @@ static int bench_ucx_has_memory(ucs_gstream_type_t type)
         .field_mask = UCP_ATTR_FIELD_MEMORY_TYPES
     };
     ucp_context_h context;
+    bench_area_t area;
     int found;
 
     if (ucp_init(&params, NULL, &context) != UCS_OK) {
         return 0;
     }
+    bench_area_init(stream, &area, BENCH_UCX_SIZE, 1);
     found = (ucp_context_query(context, &attr) == UCS_OK) &&
-            ((attr.memory_types & (1ull << memory)) != 0);
+            ((attr.memory_types & (1ull << memory)) != 0) &&
+            (bench_ucx_detect(context, area.message, area.size) == memory);
+    bench_area_cleanup(stream, &area);
     ucp_cleanup(context);
     return found;
 }
@@ -350,7 +379,7 @@ static const char *bench_mpi_device_open(const bench_stream_t *stream,
     if (!bench_mpi_is_aware(stream->type)) {
         reason = !bench_mpi_is_ucx() ?
                          "MPI does not say that it takes such memory" :
-                 !bench_ucx_has_memory(stream->type) ?
+                 !bench_ucx_has_memory(stream) ?
                          "MPI sends by UCX, which has no transport for such "
                          "memory" :
                          NULL;

@@ -42,7 +42,8 @@ static const cg_ops_t *const cg_ops[BENCH_NUM_VARIANTS] = {
 static const char cg_help[] =
         "Usage: mpirun -n N st_cg [options]\n"
         "Conjugate gradients on a grid whose rows all ranks share: halo of two "
-        "rows and\ntwo sums over all ranks in an iteration.\n\n"
+        "rows and\ntwo sums over all ranks in an iteration. Its stream is the "
+        "host's, not a GPU's.\n\n"
         "  --width N        nodes in a row (512)\n"
         "  --height N       rows (512)\n"
         "  --iters N        iterations timed together (50)\n";

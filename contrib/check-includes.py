@@ -51,7 +51,7 @@ FOLDERS = [
     # The emulated NIC needs no header of others
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
     # The stand-ins for GPU runtimes need none, either, but for the kernels
-    ("test/standin", r"standin_(cuda|hip)\.h",
+    ("test/standin", r"standin_(control|cuda|hip)\.h",
      r"/standin_(module|rtc)\.c$|_kernels\.c$",
      r"elf\.h|\.\./\.\./(src/ucs_ext/gstream|bench/bench)_kernels\.cu|"
      r"forward_(bench_)?ptx\.h"),

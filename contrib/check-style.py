@@ -50,7 +50,7 @@ FOREIGN_NAME = re.compile(
     r"_(am_zcopy|am_short|put_zcopy|get_bcopy|get_zcopy)$|"
     r"_(atomic[a-z0-9_]*|am_short_iov|connect_to_ep_v2)$|"
     r"^ucp_tag_|^ucp_am_send_nbx$|_am_handler$|(^fi|_emu)_getinfo$|^cxil_|"
-    r"^process_vm_|^(cu|hip)[A-Z]|_rtc_create$")
+    r"^process_vm_|^(cu|hip)[A-Z]|_rtc_create$|^nccl[A-Z]|^nvshmemx_")
 
 complaints = []
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What the benchmarks report of the lanes that moved their messages.
-# usage: bench.sh trig|host|mixed|kernel|service RANKS PROGRAM [OPTION...] |
+# usage: bench.sh trig|host|mixed|kernel|service|compare RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
 #                 numbers | all | fails | counts
 #   trig   the network card moves everything: deferred writes fired are messages
@@ -12,6 +12,8 @@
 #   kernel  on streams of a GPU its kernels move everything on the direct lane,
 #          each call of starts by one of them, and no thread has a part in it
 #   service  there threads move everything
+#   compare  all that GPUs are compared with is measured, on stand-ins of NCCL and
+#          NVSHMEM, but for MPI on such memory, and it is said why that is not
 #   mbw    st_mbw tells the rate of each of these variants, on the direct lane,
 #          and that this is what one-sided ones go over
 #   cost   st_cost measures what it is to, on all lanes
@@ -150,8 +152,10 @@ test_kernel()
         [ "$launches" -eq "$starts" ] ||
             fail "$launches kernels for $starts calls of starts"
     else
-        [ "$launches" -gt "$starts" ] && [ "$launches" -le $((2 * starts)) ] ||
+        if [ "$launches" -le "$starts" ] || [ "$launches" -gt $((2 * starts)) ]
+        then
             fail "$launches kernels for $starts calls of starts, and waits"
+        fi
     fi
 }
 
@@ -161,6 +165,20 @@ test_service()
     expect_quiet
     expect_counts "$1" proxied '[1-9][0-9]*'
     ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
+}
+
+test_compare()
+{
+    local variant
+    LD_LIBRARY_PATH=${builddir:?}/test/standin/comm:$LD_LIBRARY_PATH \
+        UCX_ST_LANES=direct run_ranks "$@"
+    expect_quiet
+    ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
+    for variant in mpi st st-ready nccl nvshmem; do
+        expect_row '[0-9]*' "$variant" median_us
+    done
+    grep -q '^mpi-device is left out: MPI sends by UCX, which has no' \
+        "$temp/out" || fail "it does not say why there is no mpi-device"
 }
 
 # Usage: expect_row SIZE VARIANT MEMBER...
@@ -400,6 +418,6 @@ for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
 }
 
 case ${1:-} in
-trig|host|mixed|kernel|service|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
+trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
