@@ -7,6 +7,7 @@
 #include "st_cunit.h"
 #include "st_gpu.h"
 #include "st_kernel.h"
+#include "../../examples/gpu/st_device_kernels.h"
 
 #include "core/st_op.h"
 #include "direct/st_direct.h"
@@ -482,6 +483,177 @@ static void run_refused(gpu_t *gpu)
     st_more_cleanup(&host);
 }
 
+/* The examples' kernels. st_halo_device.cpp, of two ranks, each of which has
+ * the other one on both sides. */
+#define CELLS 7
+#define STEPS 4
+
+typedef struct {
+    duo_t       *duo;
+    double      *memory[2]; /* cells, the next ones, out, in, error */
+    halo_args_t args[2];
+    ucp_st_op_h sends[2][2];
+    ucp_st_op_h recvs[2][2];
+} rod_t;
+
+static void launch_func(duo_t *duo, int side, const char *name, void *args,
+                        size_t size, unsigned threads)
+{
+    const rt_t *rt = duo->gpu->rt;
+
+    CU_ASSERT_EQUAL(rt_kernel_block(rt, duo->kernel[side].native,
+                                    st_kernel_func(rt, name, size), threads,
+                                    args, size), RT_OK);
+}
+
+static void rod_init(rod_t *rod, duo_t *duo)
+{
+    st_side_t *side = duo->gpu->side;
+    unsigned i, end;
+    double *out;
+
+    rod->duo = duo;
+    for (i = 0; i < 2; ++i) {
+        rod->memory[i] = (double*)duo->places[i].buffer;
+        rod->args[i]   = (halo_args_t){
+            .cells = RT_U64(rod->memory[i]),
+            .next  = RT_U64(rod->memory[i] + CELLS),
+            .out   = RT_U64(rod->memory[i] + (2 * CELLS)),
+            .in    = RT_U64(rod->memory[i] + (2 * CELLS) + 2),
+            .count = CELLS,
+            .error = RT_U64(rod->memory[i] + (2 * CELLS) + 4)
+        };
+        for (end = 0; end < 2; ++end) {
+            out                = rod->memory[i] + (2 * CELLS) + end;
+            rod->sends[i][end] = st_send(&side[i], out, sizeof(*out), 10 + end);
+            rod->recvs[i][end] = st_recv(&side[i], out + 2, sizeof(*out),
+                                         10 + !end);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        for (end = 0; end < 2; ++end) {
+            st_match_ok(rod->sends[i][end], rod->recvs[!i][!end]);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        for (end = 0; end < 2; ++end) {
+            rod->args[i].send[end] = st_kernel_handle(rod->sends[i][end]);
+            CU_ASSERT_EQUAL(ucp_st_op_post_ahead(rod->sends[i][end],
+                                                 duo->kernel[i].queue, STEPS),
+                            UCS_OK);
+        }
+    }
+}
+
+static void rod_step(rod_t *rod, int side)
+{
+    duo_t *duo           = rod->duo;
+    ucp_st_queue_h queue = duo->kernel[side].queue;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(queue, rod->recvs[side], 2),
+                    UCS_OK);
+    launch_func(duo, side, "halo_inner", &rod->args[side], sizeof(halo_args_t),
+                4);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(queue, rod->recvs[side], 2), UCS_OK);
+    launch_func(duo, side, "halo_outer", &rod->args[side], sizeof(halo_args_t),
+                4);
+}
+
+static void run_halo(gpu_t *gpu)
+{
+    double cells[2 * CELLS], next[2 * CELLS], got[2 * CELLS + 5];
+    duo_t duo;
+    rod_t rod;
+    int i, k, side;
+
+    duo_init(&duo, gpu);
+    for (i = 0; i < 2 * CELLS; ++i) {
+        cells[i] = i * i;
+    }
+    for (side = 0; side < 2; ++side) {
+        memset(got, 0, sizeof(got));
+        memcpy(got, &cells[side * CELLS], CELLS * sizeof(double));
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, duo.places[side].buffer, got,
+                                    sizeof(got)), RT_OK);
+    }
+    rod_init(&rod, &duo);
+    for (k = 0; k < STEPS; ++k) {
+        for (i = 0; i < 2 * CELLS; ++i) {
+            next[i] = (cells[(i + 2 * CELLS - 1) % (2 * CELLS)] +
+                       cells[(i + 1) % (2 * CELLS)]) / 2;
+        }
+        memcpy(cells, next, sizeof(cells));
+        rod_step(&rod, ST_A);
+        rod_step(&rod, ST_B);
+    }
+    for (side = 0; side < 2; ++side) {
+        CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[side].native), RT_OK);
+        check_enqueued(&duo, side);
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, got, duo.places[side].buffer,
+                                    sizeof(got)), RT_OK);
+        CU_ASSERT(memcmp(got, &cells[side * CELLS], CELLS * sizeof(double)) ==
+                  0);
+        CU_ASSERT_EQUAL(got[2 * CELLS + 4], 0);
+    }
+    for (i = 0; i < 2; ++i) {
+        st_free2(rod.sends[ST_A][i], rod.recvs[ST_B][!i]);
+        st_free2(rod.sends[ST_B][i], rod.recvs[ST_A][!i]);
+    }
+    duo_cleanup(&duo);
+}
+
+/* st_length_device.cpp */
+#define NUMBERS 40
+#define LARGE   30
+
+static void run_picked(gpu_t *gpu)
+{
+    double values[NUMBERS];
+    length_args_t args;
+    uint8_t *numbers;
+    duo_t duo;
+    int i, side;
+
+    duo_init(&duo, gpu);
+    for (i = 0; i < NUMBERS; ++i) {
+        values[i] = i;
+    }
+    for (side = 0; side < 2; ++side) {
+        /* The last of the buffer's bytes, which no message is as long as */
+        numbers = duo.places[side].buffer + LENGTH -
+                  ((NUMBERS + 3) * sizeof(double));
+        args    = (length_args_t){
+            .numbers = RT_U64(numbers),
+            .count   = NUMBERS,
+            .message = RT_U64(duo.places[side].buffer),
+            .limit   = LARGE,
+            .op      = duo.handles[side]
+        };
+        args.result = args.numbers + sizeof(values);
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, numbers, values, sizeof(values)),
+                        RT_OK);
+        if (side == ST_A) {
+            post(&duo, ST_A, 1);
+        } else {
+            enqueue(&duo, ST_B);
+        }
+        launch_func(&duo, side, (side == ST_A) ? "length_send" :
+                                                 "length_receive",
+                    &args, sizeof(args), 1);
+    }
+    CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[ST_A].native), RT_OK);
+    check_enqueued(&duo, ST_B);
+    CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[ST_B].native), RT_OK);
+    CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, values, numbers + sizeof(values),
+                                3 * sizeof(double)), RT_OK);
+    CU_ASSERT_EQUAL(values[0], UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(values[1], NUMBERS - 1 - LARGE);
+    CU_ASSERT_EQUAL(values[2], (LARGE + 1 + NUMBERS - 1) *
+                               (NUMBERS - 1 - LARGE) / 2);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_OK);
+    duo_cleanup(&duo);
+}
+
 static void run_case(int is_hip, const char *lane, gpu_body_t body)
 {
     if ((getenv("ST_HIP_DIR") != NULL) || (getenv("ST_CUDA_DIR") != NULL)) {
@@ -506,6 +678,8 @@ CASES(own_fails, "direct", run_own_fails)
 CASES(other_fails, "direct", run_other_fails)
 CASES(taken_back, "direct", run_taken_back)
 CASES(refused_direct, "direct", run_refused)
+CASES(halo, "direct", run_halo)
+CASES(picked, "direct", run_picked)
 CASES(refused_host, "host", run_refused)
 CASES(refused_trig, "trig", run_refused)
 
