@@ -26,7 +26,8 @@ if ! mpi=$(mpicc -show 2>/dev/null); then
     echo "there is no mpicc"
     exit 77
 fi
-options=(-I"$top/examples/gpu" -I"$top/contrib/openmpi/mpix_queue")
+options=(-I"$top/examples/gpu" -I"$top/contrib/openmpi/mpix_queue"
+         -I"$top/src/ucp/st/api" -I"$top/src/ucs_ext/api")
 for word in $mpi; do
     case $word in -I*) options+=("$word") ;; esac
 done

@@ -19,6 +19,12 @@
     hipHostMalloc(_p, _size, hipHostMallocMapped)
 #define gpuHostFree                     hipHostFree
 #define gpuGetLastError                 hipGetLastError
+#define gpuMalloc                       hipMalloc
+#define gpuFree                         hipFree
+#define gpuCopyIn(_to, _from, _size)    \
+    hipMemcpy(_to, _from, _size, hipMemcpyHostToDevice)
+#define gpuCopyOut(_to, _from, _size)   \
+    hipMemcpy(_to, _from, _size, hipMemcpyDeviceToHost)
 #else
 #include <cuda_runtime.h>
 #define MPIX_QUEUE_GPU                  MPIX_QUEUE_CUDA
@@ -33,6 +39,12 @@
     cudaHostAlloc(_p, _size, cudaHostAllocMapped)
 #define gpuHostFree                     cudaFreeHost
 #define gpuGetLastError                 cudaGetLastError
+#define gpuMalloc                       cudaMalloc
+#define gpuFree                         cudaFree
+#define gpuCopyIn(_to, _from, _size)    \
+    cudaMemcpy(_to, _from, _size, cudaMemcpyHostToDevice)
+#define gpuCopyOut(_to, _from, _size)   \
+    cudaMemcpy(_to, _from, _size, cudaMemcpyDeviceToHost)
 #endif
 
 #include <mpi.h>

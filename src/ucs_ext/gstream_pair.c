@@ -447,6 +447,7 @@ ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
                                         (void*)(uintptr_t)(pair->cell + skip),
                                         &cell->key, sizeof(*cell) - skip);
     ucs_gstream_memory_put(cell, sizeof(*cell));
+    __atomic_store_n(&pair->record->key, *key_p, __ATOMIC_RELEASE);
     return status;
 }
 

@@ -47,7 +47,8 @@ typedef struct ucs_gstream_pair_record {
     volatile uint64_t decided; /**< For the kernels */
     volatile uint64_t opened; /**< For the users: the other side is ready */
     volatile uint64_t length; /**< For the kernels: of a use, bytes */
-    uint64_t          reserved;
+    volatile uint64_t key;    /**< The cell's; 0 before the record is another
+                                   pair's */
     /* A cache line of this side alone: kernels of the application */
     volatile uint64_t first;  /**< ... may start the uses from this one */
     volatile uint64_t posted; /**< ... to this one */

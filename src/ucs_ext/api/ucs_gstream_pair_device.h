@@ -47,7 +47,8 @@ typedef struct ucs_gstream_device_record {
     unsigned long long opened; /**< The hosts' */
     unsigned long long length; /**< The send's: of the use that it has begun;
                                     the receive's: of the last complete one */
-    unsigned long long reserved;
+    unsigned long long key;    /**< Of the handle; 0: there is none. A record is
+                                    given back before its cell is cleared */
     /* The other side does not look at what follows. Kernels of applications may
      * start the uses from `first` to `posted`, and have waited for `waited`. */
     unsigned long long first;

@@ -76,21 +76,30 @@ typedef enum {
  * AMD's devices: there one thread of a warp calls at a time.
  */
 
-/* What a handle's cell says; 0 if it is another one's by now */
+/* Zero if a handle's cell, or then its record, is another one's by now */
 UCS_GSTREAM_FUNC int ucp_st_device_is_there(ucp_st_device_op_t op)
 {
     return (op.place != 0) &&
            (UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, key)) == op.key);
 }
 
+UCS_GSTREAM_FUNC int ucp_st_device_is_here(ucp_st_device_op_t op,
+                                           unsigned long long record)
+{
+    UCS_GSTREAM_FENCE(); /* Behind what was loaded of it */
+    return UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, key)) == op.key;
+}
+
 /* Whether the host lets kernels start a use, which is the next one. The uses
- * that it has posted are looked up when those that were there are used up. */
+ * that it has posted are looked up when those that were there are used up.
+ * While some are left neither the cell nor the record is given back. */
 UCS_GSTREAM_FUNC ucp_st_device_status_t
 ucp_st_device_may_start(ucp_st_device_op_t op, unsigned long long record,
                         unsigned long long use)
 {
     unsigned long long posted = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place,
                                                                   posted));
+    unsigned long long first, halted, word;
 
     /* Else the use before was enqueued, or there was none */
     if ((posted >= use - 1) &&
@@ -102,12 +111,16 @@ ucp_st_device_may_start(ucp_st_device_op_t op, unsigned long long record,
     }
     posted = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, posted));
     UCS_GSTREAM_FENCE(); /* `first` is of this `posted`, or a later one */
-    if ((posted < use) ||
-        (UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, first)) > use)) {
-        return (UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, halted)) != 0) ?
-               UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_NO_USE;
+    first  = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, first));
+    halted = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, halted));
+    word   = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word));
+    if (!ucp_st_device_is_here(op, record)) {
+        return UCP_ST_DEVICE_GONE;
     }
-    if (UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word)) < use - 1) {
+    if ((posted < use) || (first > use)) {
+        return (halted != 0) ? UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_NO_USE;
+    }
+    if (word < use - 1) {
         return UCP_ST_DEVICE_BUSY; /* The one before was enqueued */
     }
     UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, posted), posted);
@@ -183,9 +196,12 @@ ucp_st_device_start_any(ucp_st_device_op_t op, unsigned long long length,
     unsigned what                 = 0;
     unsigned long long actual     = 0;
     ucp_st_device_status_t status = UCP_ST_DEVICE_OK;
-    unsigned long long found;
     ucs_gstream_device_pair_t pair;
+    unsigned long long found;
 
+    pair.record = 0; /* Compilers do not see that it is set where it is used */
+    pair.other  = 0;
+    pair.use    = 0;
     if (is_block) {
         UCS_GSTREAM_FENCE(); /* What each has written goes along */
         UCS_GSTREAM_SYNC();
@@ -250,9 +266,16 @@ ucp_st_device_start_length(ucp_st_device_op_t op, unsigned long long length,
                                    level);
 }
 
+/* What a word that is at or above its use says */
+UCS_GSTREAM_FUNC ucp_st_device_status_t
+ucp_st_device_end(unsigned long long word)
+{
+    return ((word >> 62) != 0) ? UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_OK;
+}
+
 /* Looks whether the last use that was started is complete, or waits until it
- * is. The host may free the operation once it sees `waited` in the record. By
- * one thread. */
+ * is. The host may free the operation, and give its record to another one, once
+ * it sees `waited` there, not before. By one thread. */
 UCS_GSTREAM_FUNC ucp_st_device_status_t
 ucp_st_device_look(ucp_st_device_op_t op, int is_wait)
 {
@@ -267,6 +290,11 @@ ucp_st_device_look(ucp_st_device_op_t op, int is_wait)
         return UCP_ST_DEVICE_NO_USE;
     }
     record = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, record));
+    if (UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, waited)) >= use) {
+        word = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word));
+        return ucp_st_device_is_here(op, record) ? ucp_st_device_end(word) :
+                                                   UCP_ST_DEVICE_GONE;
+    }
     while ((word = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word))) < use) {
         if (!is_wait) {
             return UCP_ST_DEVICE_INPROGRESS;
@@ -276,7 +304,7 @@ ucp_st_device_look(ucp_st_device_op_t op, int is_wait)
     UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, waited), use);
     UCS_GSTREAM_FENCE(); /* Behind the word, and in front of the record's */
     UCS_GSTREAM_STORE(UCS_GSTREAM_RECORD(record, waited), use);
-    return ((word >> 62) != 0) ? UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_OK;
+    return ucp_st_device_end(word);
 }
 
 UCS_GSTREAM_FUNC ucp_st_device_status_t
@@ -340,15 +368,14 @@ ucp_st_device_wait(ucp_st_device_op_t op, ucp_st_device_level_t level)
 UCS_GSTREAM_FUNC ucp_st_device_status_t
 ucp_st_device_length(ucp_st_device_op_t op, unsigned long long *length)
 {
-    unsigned long long value;
+    unsigned long long value, record;
 
     if (!ucp_st_device_is_there(op)) {
         return UCP_ST_DEVICE_GONE;
     }
-    value = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(
-            UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, record)), length));
-    UCS_GSTREAM_FENCE();
-    if (!ucp_st_device_is_there(op)) {
+    record = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, record));
+    value  = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, length));
+    if (!ucp_st_device_is_here(op, record)) {
         return UCP_ST_DEVICE_GONE;
     }
     *length = value;

@@ -272,17 +272,24 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
 }
 
 /* A kernel of the application that has not done what was posted ahead may look
- * at both once more: then they stay */
+ * at both once more: then they stay, and its waits end */
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
 {
+    int is_ahead;
+
     if (direct->pairing.record == NULL) {
         return;
     }
-    if (is_alone && !direct->is_lost &&
-        !ucp_st_direct_pair_is_ahead(direct->op, direct->op->ahead)) {
+    is_ahead = ucp_st_direct_pair_is_ahead(direct->op, direct->op->ahead);
+    if (is_alone && !direct->is_lost && !is_ahead) {
+        __atomic_store_n(&direct->pairing.record->key, 0, __ATOMIC_RELEASE);
         ucp_st_direct_record_put(direct->pairing.record);
     } else {
         direct->op->cell = NULL; /* it stays, as does the record */
+        if (is_ahead) {
+            __atomic_store_n(&direct->pairing.record->word, UCP_ST_RELEASE,
+                             __ATOMIC_RELEASE);
+        }
     }
 }
 

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_gpu_device.c - messages that kernels of the application start and
+ * wait for (ucp_st_device.h), on the stand-ins. test_st_gpu_ipc has two
+ * processes.
+ */
+#include "st_cunit.h"
+#include "st_gpu.h"
+#include "st_kernel.h"
+#include "../../examples/gpu/st_device_kernels.h"
+
+#include "core/st_op.h"
+#include "direct/st_direct.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH 1000
+#define USES   6
+#define MANY   50
+
+/* What a kernel does in each round */
+#define SENDS    (TEST_KERNEL_FILL | TEST_KERNEL_START)
+#define RECEIVES (TEST_KERNEL_START | TEST_KERNEL_WAIT | TEST_KERNEL_SUM)
+
+/** A send and a receive, each with a kernel and a buffer in the device. */
+typedef struct {
+    gpu_t              *gpu;
+    st_kernel_t        kernel[2];
+    gpu_place_t        places[2];
+    ucp_st_op_h        ops[2]; /* matched; handles */
+    ucp_st_device_op_t handles[2];
+} duo_t;
+
+static void duo_match(duo_t *duo)
+{
+    st_side_t *side = duo->gpu->side;
+
+    duo->ops[ST_A] = st_send(&side[ST_A], duo->places[ST_A].buffer, LENGTH, 1);
+    duo->ops[ST_B] = st_recv(&side[ST_B], duo->places[ST_B].buffer, LENGTH, 1);
+    st_match_ok(duo->ops[ST_A], duo->ops[ST_B]);
+    duo->handles[ST_A] = st_kernel_handle(duo->ops[ST_A]);
+    duo->handles[ST_B] = st_kernel_handle(duo->ops[ST_B]);
+}
+
+static void duo_init(duo_t *duo, gpu_t *gpu)
+{
+    int i;
+
+    duo->gpu = gpu;
+    gpu_set_device(gpu, 0);
+    for (i = 0; i < 2; ++i) {
+        st_kernel_init(&duo->kernel[i], gpu->rt, &gpu->side[i]);
+        gpu_place_get(gpu, &duo->places[i], 0, LENGTH, 0);
+    }
+    duo_match(duo);
+}
+
+static void duo_free(duo_t *duo)
+{
+    st_free2(duo->ops[ST_A], duo->ops[ST_B]);
+    st_drain(&duo->gpu->pair);
+}
+
+static void duo_end(duo_t *duo)
+{
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        st_kernel_cleanup(&duo->kernel[i]);
+        gpu_place_put(duo->gpu, &duo->places[i]);
+    }
+}
+
+static void duo_cleanup(duo_t *duo)
+{
+    duo_free(duo);
+    duo_end(duo);
+}
+
+static void post(duo_t *duo, int side, uint64_t uses)
+{
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo->ops[side],
+                                         duo->kernel[side].queue, uses),
+                    UCS_OK);
+}
+
+static test_kernel_op_t does(const duo_t *duo, int side, unsigned what)
+{
+    return (test_kernel_op_t){
+        .op     = duo->handles[side],
+        .what   = what,
+        .buffer = RT_U64(duo->places[side].buffer)
+    };
+}
+
+static void launch(duo_t *duo, int side, unsigned what, uint64_t rounds,
+                   unsigned threads)
+{
+    test_kernel_op_t args = does(duo, side, what);
+
+    args.rounds = rounds;
+    st_kernel_launch(&duo->kernel[side], args, threads);
+}
+
+/* One kernel of a thread; what it has come to */
+static test_kernel_result_t run(duo_t *duo, int side, unsigned what)
+{
+    return st_kernel_run(&duo->kernel[side], does(duo, side, what));
+}
+
+static void check_good(duo_t *duo, int side, uint64_t rounds)
+{
+    test_kernel_result_t result = st_kernel_end(&duo->kernel[side]);
+
+    CU_ASSERT_EQUAL(result.start, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(result.wait, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(result.rounds, rounds);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo->ops[side]), UCS_OK);
+}
+
+/* A queue's own start and wait of a use */
+static void enqueue(duo_t *duo, int side)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(duo->kernel[side].queue,
+                                         duo->ops[side]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(duo->kernel[side].queue,
+                                        duo->ops[side]), UCS_OK);
+}
+
+static void check_enqueued(duo_t *duo, int side)
+{
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(duo->kernel[side].queue, NULL), UCS_OK);
+}
+
+/* A kernel starts a side's uses and the queue those of the other one, in turns,
+ * and both of the same side's; either is the first to start */
+static void run_mixed(gpu_t *gpu, unsigned threads)
+{
+    duo_t duo;
+    uint64_t k;
+    int kernels;
+
+    duo_init(&duo, gpu);
+    for (k = 0; k < USES; ++k) {
+        kernels = (k / 2) % 2; /* that side has a kernel */
+        gpu_fill(duo.places[ST_A].buffer, LENGTH, k);
+        if (k % 2) {
+            enqueue(&duo, !kernels);
+        }
+        post(&duo, kernels, 1);
+        launch(&duo, kernels, TEST_KERNEL_START | TEST_KERNEL_WAIT, 1, threads);
+        if (!(k % 2)) {
+            enqueue(&duo, !kernels);
+        }
+        check_good(&duo, kernels, 1);
+        check_enqueued(&duo, !kernels);
+        CU_ASSERT(gpu_check(duo.places[ST_B].buffer, LENGTH, k));
+        CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).lanes[UCP_ST_LANE_DIRECT]
+                                .starts, k + 1);
+    }
+    CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).proxied, 0);
+    duo_cleanup(&duo);
+}
+
+static void run_mixed_thread(gpu_t *gpu)
+{
+    run_mixed(gpu, 1);
+}
+
+static void run_mixed_block(gpu_t *gpu)
+{
+    run_mixed(gpu, 4);
+}
+
+/* Many uses of one kernel on each side; nothing is enqueued */
+static void run_many(gpu_t *gpu)
+{
+    unsigned threads;
+    duo_t duo;
+
+    duo_init(&duo, gpu);
+    for (threads = 1; threads <= 4; threads += 3) {
+        post(&duo, ST_A, MANY - 1);
+        post(&duo, ST_A, 1);
+        post(&duo, ST_B, MANY);
+        launch(&duo, ST_B, RECEIVES, MANY, threads);
+        launch(&duo, ST_A, SENDS | TEST_KERNEL_TEST, MANY, threads);
+        check_good(&duo, ST_A, MANY);
+        CU_ASSERT_EQUAL(st_kernel_end(&duo.kernel[ST_B]).sum,
+                        MANY * (MANY - 1) / 2);
+        check_good(&duo, ST_B, MANY);
+    }
+    CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).start_cmds, 0);
+    duo_cleanup(&duo);
+}
+
+/* A send of so many bytes, which the receive is told of, whichever copies */
+static void check_length(duo_t *duo, uint64_t length, int is_recv_last,
+                         unsigned threads)
+{
+    test_kernel_op_t args = does(duo, ST_A, TEST_KERNEL_START |
+                                            TEST_KERNEL_LENGTH |
+                                            TEST_KERNEL_WAIT);
+    uint64_t seed         = (length << 2) + (unsigned)is_recv_last + threads;
+    test_kernel_result_t result;
+
+    args.length = length;
+    gpu_fill(duo->places[ST_A].buffer, LENGTH, seed);
+    gpu_fill(duo->places[ST_B].buffer, LENGTH, seed + 1);
+    post(duo, ST_A, 1);
+    if (!is_recv_last) {
+        enqueue(duo, ST_B);
+    }
+    st_kernel_launch(&duo->kernel[ST_A], args, threads);
+    if (is_recv_last) {
+        while (ucp_st_direct_pair_begun(ucp_st_direct_op(duo->ops[ST_A]), 0) <
+               duo->ops[ST_A]->started) {
+            (void)sched_yield();
+        }
+        enqueue(duo, ST_B);
+    }
+    check_good(duo, ST_A, 1);
+    check_enqueued(duo, ST_B);
+    result = run(duo, ST_B, 0);
+    CU_ASSERT_EQUAL(result.tell, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(result.length, length);
+    CU_ASSERT(gpu_check(duo->places[ST_B].buffer, length, seed));
+    if (length < LENGTH) {
+        CU_ASSERT_FALSE(gpu_check(duo->places[ST_B].buffer, length + 1, seed));
+    }
+}
+
+static void run_lengths(gpu_t *gpu)
+{
+    static const uint64_t lengths[] = {0, 1, 500, LENGTH, 3};
+    test_kernel_op_t args;
+    duo_t duo;
+    unsigned i;
+
+    duo_init(&duo, gpu);
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        check_length(&duo, lengths[i], i % 2, 1);
+        check_length(&duo, lengths[i], i % 2, 4);
+        check_length(&duo, lengths[i], !(i % 2), 1);
+    }
+    /* What is too long, or a receive's, starts nothing */
+    post(&duo, ST_A, 1);
+    post(&duo, ST_B, 1);
+    for (i = 0; i < 2; ++i) {
+        args        = does(&duo, (int)i, TEST_KERNEL_LENGTH);
+        args.length = LENGTH + !i;
+        CU_ASSERT_EQUAL(st_kernel_run(&duo.kernel[i], args).start,
+                        UCP_ST_DEVICE_INVALID);
+        args.length = UINT64_MAX;
+        CU_ASSERT_EQUAL(st_kernel_run(&duo.kernel[i], args).start,
+                        UCP_ST_DEVICE_INVALID);
+    }
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(run(&duo, ST_B, RECEIVES).wait, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_WAIT).wait, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(run(&duo, ST_B, 0).length, LENGTH);
+    duo_cleanup(&duo);
+}
+
+/* What is not posted is not started, and what is started is waited for first:
+ * each is said, and nothing else happens */
+static void run_rules(gpu_t *gpu)
+{
+    test_kernel_op_t none = {.what = TEST_KERNEL_START | TEST_KERNEL_WAIT};
+    test_kernel_result_t result;
+    ucp_st_queue_h queue;
+    duo_t duo;
+
+    duo_init(&duo, gpu);
+    queue  = duo.kernel[ST_A].queue;
+    result = st_kernel_run(&duo.kernel[ST_A], none);
+    CU_ASSERT_EQUAL(result.start, UCP_ST_DEVICE_GONE);
+    CU_ASSERT_EQUAL(result.wait, UCP_ST_DEVICE_GONE);
+    CU_ASSERT_EQUAL(result.tell, UCP_ST_DEVICE_GONE);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_NO_USE);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_WAIT).wait,
+                    UCP_ST_DEVICE_NO_USE);
+    post(&duo, ST_A, 0);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_NO_USE);
+    /* A use that was enqueued is none of a kernel's */
+    enqueue(&duo, ST_A);
+    enqueue(&duo, ST_B);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_NO_USE);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_TEST).wait,
+                    UCP_ST_DEVICE_NO_USE);
+    check_enqueued(&duo, ST_B);
+    post(&duo, ST_A, 1);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_TEST).wait,
+                    UCP_ST_DEVICE_NO_USE);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_OK);
+    /* The use before */
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(queue, duo.ops[ST_A]), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_check(queue, duo.ops[ST_A], 1),
+                    UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(queue, duo.ops[ST_A]),
+                    UCS_ERR_NO_MESSAGE);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(ucp_st_op_free(duo.ops[ST_A]), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(queue, NULL), UCS_OK);
+    enqueue(&duo, ST_B);
+    check_enqueued(&duo, ST_B);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_INPROGRESS);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_WAIT).wait, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, TEST_KERNEL_WAIT).wait, UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_OK);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_NO_USE);
+    /* The host: more than can be, and started without a wait */
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_A], queue, 1ull << 62),
+                    UCS_ERR_EXCEEDS_LIMIT);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_start(queue, duo.ops[ST_A]), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_A], queue, 1),
+                    UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_B], queue, 1),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(NULL, queue, 1),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_op_device(duo.ops[ST_A], NULL),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait(queue, duo.ops[ST_A]), UCS_OK);
+    enqueue(&duo, ST_B);
+    check_enqueued(&duo, ST_B);
+    check_enqueued(&duo, ST_A);
+    duo_cleanup(&duo);
+}
+
+/* A handle outlives its operation, and what comes next has the same place */
+static void run_stale(gpu_t *gpu)
+{
+    ucp_st_device_op_t before[2];
+    test_kernel_result_t result;
+    test_kernel_op_t args;
+    duo_t duo;
+    int i, side;
+
+    duo_init(&duo, gpu);
+    memcpy(before, duo.handles, sizeof(before));
+    CU_ASSERT_EQUAL(st_kernel_handle(duo.ops[ST_A]).key, before[ST_A].key);
+    post(&duo, ST_A, 2);
+    post(&duo, ST_B, 1);
+    launch(&duo, ST_B, RECEIVES, 1, 1);
+    launch(&duo, ST_A, SENDS | TEST_KERNEL_WAIT, 1, 1);
+    check_good(&duo, ST_B, 1);
+    CU_ASSERT_EQUAL(st_kernel_end(&duo.kernel[ST_A]).wait, UCP_ST_DEVICE_OK);
+    duo_free(&duo); /* one of both has a use that no kernel comes to */
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(duo.kernel[ST_A].queue, NULL), UCS_OK);
+    for (i = 0; i < 2; ++i) {
+        for (side = 0; side < 2; ++side) {
+            args    = does(&duo, side, TEST_KERNEL_START | TEST_KERNEL_WAIT);
+            args.op = before[side];
+            result  = st_kernel_run(&duo.kernel[side], args);
+            CU_ASSERT((result.start == UCP_ST_DEVICE_GONE) ||
+                      (result.start == UCP_ST_DEVICE_FAILED));
+            CU_ASSERT_NOT_EQUAL(result.wait, UCP_ST_DEVICE_INPROGRESS);
+        }
+        if (i == 0) { /* the same again beside a new pair */
+            duo_match(&duo);
+            post(&duo, ST_A, 1);
+            post(&duo, ST_B, 1);
+        }
+    }
+    launch(&duo, ST_B, RECEIVES, 1, 1);
+    launch(&duo, ST_A, SENDS | TEST_KERNEL_WAIT, 1, 1);
+    check_good(&duo, ST_A, 1);
+    check_good(&duo, ST_B, 1);
+    duo_cleanup(&duo);
+}
+
+/* A side fails while a kernel waits: that ends, as do all later calls */
+static void run_fails(gpu_t *gpu, int who)
+{
+    test_kernel_result_t result;
+    ucp_st_op_h op;
+    duo_t duo;
+
+    duo_init(&duo, gpu);
+    post(&duo, ST_A, 3);
+    launch(&duo, ST_A, SENDS | TEST_KERNEL_WAIT, 3, 4);
+    while (ucp_st_direct_pair_begun(ucp_st_direct_op(duo.ops[ST_A]), 0) == 0) {
+        (void)sched_yield();
+    }
+    op = duo.ops[who];
+    ucp_st_worker_lock(op->worker);
+    ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
+    ucp_st_worker_unlock(op->worker);
+    while (duo.ops[ST_A]->state != UCP_ST_OP_FAILED) {
+        (void)ucp_st_worker_progress(gpu->side[ST_A].worker);
+        (void)ucp_st_worker_progress(gpu->side[ST_B].worker);
+    }
+    result = st_kernel_end(&duo.kernel[ST_A]);
+    CU_ASSERT_EQUAL(result.wait, UCP_ST_DEVICE_FAILED);
+    CU_ASSERT_EQUAL(result.rounds, 0);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_FAILED);
+    CU_ASSERT_NOT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_OK);
+    CU_ASSERT_NOT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_A],
+                                             duo.kernel[ST_A].queue, 1),
+                        UCS_OK);
+    CU_ASSERT_NOT_EQUAL(ucp_st_op_device(duo.ops[ST_A], &duo.handles[ST_A]),
+                        UCS_OK);
+    CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(duo.kernel[ST_A].queue, NULL),
+                        UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(duo.kernel[ST_B].queue, NULL), UCS_OK);
+    duo_cleanup(&duo);
+}
+
+static void run_own_fails(gpu_t *gpu)
+{
+    run_fails(gpu, ST_A);
+}
+
+static void run_other_fails(gpu_t *gpu)
+{
+    run_fails(gpu, ST_B);
+}
+
+/* The peer frees its half behind the last use that both have made: no error of
+ * the queue, and a kernel that goes on is told */
+static void run_taken_back(gpu_t *gpu)
+{
+    duo_t duo;
+
+    duo_init(&duo, gpu);
+    post(&duo, ST_A, 5);
+    post(&duo, ST_B, 5);
+    launch(&duo, ST_B, RECEIVES, 2, 1);
+    launch(&duo, ST_A, SENDS | TEST_KERNEL_WAIT, 2, 1);
+    CU_ASSERT_EQUAL(st_kernel_end(&duo.kernel[ST_A]).rounds, 2);
+    CU_ASSERT_EQUAL(st_kernel_end(&duo.kernel[ST_B]).rounds, 2);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_INPROGRESS);
+    st_free(duo.ops[ST_B]);
+    while (duo.ops[ST_A]->state != UCP_ST_OP_FAILED) {
+        (void)ucp_st_worker_progress(gpu->side[ST_A].worker);
+        (void)ucp_st_worker_progress(gpu->side[ST_B].worker);
+    }
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_ERR_CANCELED);
+    CU_ASSERT_EQUAL(run(&duo, ST_A, SENDS).start, UCP_ST_DEVICE_FAILED);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(duo.kernel[ST_A].queue, NULL), UCS_OK);
+    st_free(duo.ops[ST_A]);
+    st_drain(&gpu->pair);
+    duo_end(&duo);
+}
+
+/* What is not for kernels is refused by the host */
+static void run_refused(gpu_t *gpu)
+{
+    ucp_st_device_op_t device = {.place = 0};
+    char *stream              = st_env_set("ST_TEST_STREAM", NULL);
+    st_side_t *side           = gpu->side;
+    uint8_t memory[2][LENGTH];
+    ucp_st_op_h ops[2];
+    st_side_t host;
+    duo_t duo;
+
+    st_more_init(&host, &side[ST_A]);
+    st_env_restore("ST_TEST_STREAM", stream);
+    ops[ST_A] = st_send(&side[ST_A], memory[0], LENGTH, 2);
+    ops[ST_B] = st_recv(&side[ST_B], memory[1], LENGTH, 2);
+    CU_ASSERT_EQUAL(ucp_st_op_device(ops[ST_A], &device),
+                    UCS_ERR_NOT_CONNECTED);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(ops[ST_A], side[ST_A].queue, 1),
+                    UCS_ERR_NOT_CONNECTED);
+    st_match_ok(ops[ST_A], ops[ST_B]);
+    CU_ASSERT_EQUAL(ucp_st_op_device(ops[ST_A], &device), UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(ops[ST_A], side[ST_A].queue, 1),
+                    UCS_ERR_UNSUPPORTED);
+    CU_ASSERT_EQUAL(device.place, 0);
+    CU_ASSERT_EQUAL(ops[ST_A]->started, 0);
+    st_free2(ops[ST_A], ops[ST_B]);
+    if (st_lane() == UCP_ST_LANE_DIRECT) {
+        duo_init(&duo, gpu);
+        CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_A], host.queue, 1),
+                        UCS_ERR_UNSUPPORTED);
+        duo_cleanup(&duo);
+    }
+    st_more_cleanup(&host);
+}
+
+/* The examples' kernels. st_halo_device.cpp, of two ranks, each of which has
+ * the other one on both sides. */
+#define CELLS 7
+#define STEPS 4
+
+typedef struct {
+    duo_t       *duo;
+    double      *memory[2]; /* cells, the next ones, out, in, error */
+    halo_args_t args[2];
+    ucp_st_op_h sends[2][2];
+    ucp_st_op_h recvs[2][2];
+} rod_t;
+
+static void launch_func(duo_t *duo, int side, const char *name, void *args,
+                        size_t size, unsigned threads)
+{
+    const rt_t *rt = duo->gpu->rt;
+
+    CU_ASSERT_EQUAL(rt_kernel_block(rt, duo->kernel[side].native,
+                                    st_kernel_func(rt, name, size), threads,
+                                    args, size), RT_OK);
+}
+
+static void rod_init(rod_t *rod, duo_t *duo)
+{
+    st_side_t *side = duo->gpu->side;
+    unsigned i, end;
+    double *out;
+
+    rod->duo = duo;
+    for (i = 0; i < 2; ++i) {
+        rod->memory[i] = (double*)duo->places[i].buffer;
+        rod->args[i]   = (halo_args_t){
+            .cells = RT_U64(rod->memory[i]),
+            .next  = RT_U64(rod->memory[i] + CELLS),
+            .out   = RT_U64(rod->memory[i] + (2 * CELLS)),
+            .in    = RT_U64(rod->memory[i] + (2 * CELLS) + 2),
+            .count = CELLS,
+            .error = RT_U64(rod->memory[i] + (2 * CELLS) + 4)
+        };
+        for (end = 0; end < 2; ++end) {
+            out                = rod->memory[i] + (2 * CELLS) + end;
+            rod->sends[i][end] = st_send(&side[i], out, sizeof(*out), 10 + end);
+            rod->recvs[i][end] = st_recv(&side[i], out + 2, sizeof(*out),
+                                         10 + !end);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        for (end = 0; end < 2; ++end) {
+            st_match_ok(rod->sends[i][end], rod->recvs[!i][!end]);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        for (end = 0; end < 2; ++end) {
+            rod->args[i].send[end] = st_kernel_handle(rod->sends[i][end]);
+            CU_ASSERT_EQUAL(ucp_st_op_post_ahead(rod->sends[i][end],
+                                                 duo->kernel[i].queue, STEPS),
+                            UCS_OK);
+        }
+    }
+}
+
+static void rod_step(rod_t *rod, int side)
+{
+    duo_t *duo           = rod->duo;
+    ucp_st_queue_h queue = duo->kernel[side].queue;
+
+    CU_ASSERT_EQUAL(ucp_st_enqueue_startall(queue, rod->recvs[side], 2),
+                    UCS_OK);
+    launch_func(duo, side, "halo_inner", &rod->args[side], sizeof(halo_args_t),
+                4);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(queue, rod->recvs[side], 2), UCS_OK);
+    launch_func(duo, side, "halo_outer", &rod->args[side], sizeof(halo_args_t),
+                4);
+}
+
+static void run_halo(gpu_t *gpu)
+{
+    double cells[2 * CELLS], next[2 * CELLS], got[2 * CELLS + 5];
+    duo_t duo;
+    rod_t rod;
+    int i, k, side;
+
+    duo_init(&duo, gpu);
+    for (i = 0; i < 2 * CELLS; ++i) {
+        cells[i] = i * i;
+    }
+    for (side = 0; side < 2; ++side) {
+        memset(got, 0, sizeof(got));
+        memcpy(got, &cells[side * CELLS], CELLS * sizeof(double));
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, duo.places[side].buffer, got,
+                                    sizeof(got)), RT_OK);
+    }
+    rod_init(&rod, &duo);
+    for (k = 0; k < STEPS; ++k) {
+        for (i = 0; i < 2 * CELLS; ++i) {
+            next[i] = (cells[(i + 2 * CELLS - 1) % (2 * CELLS)] +
+                       cells[(i + 1) % (2 * CELLS)]) / 2;
+        }
+        memcpy(cells, next, sizeof(cells));
+        rod_step(&rod, ST_A);
+        rod_step(&rod, ST_B);
+    }
+    for (side = 0; side < 2; ++side) {
+        CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[side].native), RT_OK);
+        check_enqueued(&duo, side);
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, got, duo.places[side].buffer,
+                                    sizeof(got)), RT_OK);
+        CU_ASSERT(memcmp(got, &cells[side * CELLS], CELLS * sizeof(double)) ==
+                  0);
+        CU_ASSERT_EQUAL(got[2 * CELLS + 4], 0);
+    }
+    for (i = 0; i < 2; ++i) {
+        st_free2(rod.sends[ST_A][i], rod.recvs[ST_B][!i]);
+        st_free2(rod.sends[ST_B][i], rod.recvs[ST_A][!i]);
+    }
+    duo_cleanup(&duo);
+}
+
+/* st_length_device.cpp */
+#define NUMBERS 40
+#define LARGE   30
+
+static void run_picked(gpu_t *gpu)
+{
+    double values[NUMBERS];
+    length_args_t args;
+    uint8_t *numbers;
+    duo_t duo;
+    int i, side;
+
+    duo_init(&duo, gpu);
+    for (i = 0; i < NUMBERS; ++i) {
+        values[i] = i;
+    }
+    for (side = 0; side < 2; ++side) {
+        /* The last of the buffer's bytes, which no message is as long as */
+        numbers = duo.places[side].buffer + LENGTH -
+                  ((NUMBERS + 3) * sizeof(double));
+        args    = (length_args_t){
+            .numbers = RT_U64(numbers),
+            .count   = NUMBERS,
+            .message = RT_U64(duo.places[side].buffer),
+            .limit   = LARGE,
+            .op      = duo.handles[side]
+        };
+        args.result = args.numbers + sizeof(values);
+        CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, numbers, values, sizeof(values)),
+                        RT_OK);
+        if (side == ST_A) {
+            post(&duo, ST_A, 1);
+        } else {
+            enqueue(&duo, ST_B);
+        }
+        launch_func(&duo, side, (side == ST_A) ? "length_send" :
+                                                 "length_receive",
+                    &args, sizeof(args), 1);
+    }
+    CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[ST_A].native), RT_OK);
+    check_enqueued(&duo, ST_B);
+    CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[ST_B].native), RT_OK);
+    CU_ASSERT_EQUAL(rt_copy_now(gpu->rt, values, numbers + sizeof(values),
+                                3 * sizeof(double)), RT_OK);
+    CU_ASSERT_EQUAL(values[0], UCP_ST_DEVICE_OK);
+    CU_ASSERT_EQUAL(values[1], NUMBERS - 1 - LARGE);
+    CU_ASSERT_EQUAL(values[2], (LARGE + 1 + NUMBERS - 1) *
+                               (NUMBERS - 1 - LARGE) / 2);
+    CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_OK);
+    duo_cleanup(&duo);
+}
+
+static void run_case(int is_hip, const char *lane, gpu_body_t body)
+{
+    if ((getenv("ST_HIP_DIR") != NULL) || (getenv("ST_CUDA_DIR") != NULL)) {
+        st_cunit_skip("needs a stand-in");
+        return;
+    }
+    st_kernel_prepare();
+    gpu_run(is_hip, lane, body);
+}
+
+#define CASES(_name, _lane, _body) \
+    ST_CASE_CALL(_name##_hip, run_case(1, _lane, _body)) \
+    ST_CASE_CALL(_name##_cuda, run_case(0, _lane, _body))
+
+CASES(mixed_thread, "direct", run_mixed_thread)
+CASES(mixed_block, "direct", run_mixed_block)
+CASES(many, "direct", run_many)
+CASES(lengths, "direct", run_lengths)
+CASES(rules, "direct", run_rules)
+CASES(stale, "direct", run_stale)
+CASES(own_fails, "direct", run_own_fails)
+CASES(other_fails, "direct", run_other_fails)
+CASES(taken_back, "direct", run_taken_back)
+CASES(refused_direct, "direct", run_refused)
+CASES(halo, "direct", run_halo)
+CASES(picked, "direct", run_picked)
+CASES(refused_host, "host", run_refused)
+CASES(refused_trig, "trig", run_refused)
+
+ST_SUITE("st_gpu_device")
