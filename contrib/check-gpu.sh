@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Compiles the examples for GPUs by the compilers that are there, for the host
-# and for a GPU. Nothing is run.
+# and for a GPU; and the kernels of those that start messages by clang, without an
+# SDK. Nothing is run.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -11,7 +12,8 @@ usage()
 usage: contrib/check-gpu.sh
 
 Compiles examples/gpu/*.cpp by hipcc and by nvcc, where they and MPI's compiler
-are there. The status is 77 if there is neither.
+are there, and examples/gpu/st_device_kernels.h by clang to PTX text, without
+local memory, and that by ptxas. The status is 77 if there is neither.
 STEOF
 }
 
@@ -56,8 +58,29 @@ for source in "$top"/examples/gpu/*.cpp; do
         compile nvcc -x cu -c "$source" -o "$out/object"
     fi
 done
+kernels=$top/examples/gpu/st_device_kernels.h
+if command -v clang >/dev/null; then
+    found=yes
+    compile clang -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent \
+        -nocudainc -nocudalib --cuda-device-only -O2 -Wall -Wextra -Werror -S \
+        "$kernels" -o "$out/ptx"
+    if grep -n '\.local' "$out/ptx"; then
+        echo "failed: a kernel of $kernels uses local memory"
+        rc=1
+    fi
+    for arch in gfx90a gfx1030; do
+        compile clang -x hip --offload-arch=$arch -nogpuinc -nogpulib \
+            --cuda-device-only -O2 -Wall -Wextra -Werror "$kernels" \
+            -o "$out/code"
+    done
+    for arch in sm_75 sm_90; do
+        if command -v ptxas >/dev/null; then
+            ptxas -arch=$arch "$out/ptx" -o "$out/code" || rc=1
+        fi
+    done
+fi
 if [ $found = no ]; then
-    echo "there is neither hipcc nor nvcc"
+    echo "there is neither hipcc, nor nvcc, nor clang"
     exit 77
 fi
 exit $rc

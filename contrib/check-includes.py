@@ -12,9 +12,9 @@ LIBC = (r"(aio|assert|ctype|dirent|dlfcn|endian|errno|execinfo|fcntl|float|getop
         r"pthread|sched|semaphore|signal|stdalign|stdarg|stdatomic|stdbool|"
         r"stddef|stdint|stdio|stdlib|string|strings|syslog|time|ucontext|unistd)"
         r"\.h|(sys|linux|net|netinet|arpa)/.*|config\.h|ucx_st_config\.h")
-OURS = (r"ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|"
-        r"uct_trig(_stats)?\.h|ucp_st(_batch|_channel|_def|_mem|_msg|_rma)?\.h|"
-        r"mpix_(queue|mpi)\.h")
+OURS = (r"ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|"
+        r"ucp_st(_batch|_channel|_def|_device|_mem|_msg|_rma)?\.h|"
+        r"mpix_(queue(_device)?|mpi)\.h")
 # What libucx-dev installs
 UCX_API = (r"ucp/api/.*|uct/api/.*|"
            r"ucs/(arch|config|datastruct|memory|sys|time|type)/.*")
@@ -35,8 +35,8 @@ FOLDERS = [
      r"uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h",
      r"/cxi_trig_guard\.c$", r"ucp/api/.*"),
     ("src/ucp/st",
-     r"ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory|_pair)?|memfd|thread|"
-     r"trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|"
+     r"ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory|_pair(_device)?)?|"
+     r"memfd|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|"
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),
     ("src/tools", rf"{OUTSIDE}|ucs_ext_config\.h"),
@@ -52,9 +52,10 @@ FOLDERS = [
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
     # The stand-ins for GPU runtimes need none, either, but for the kernels
     ("test/standin", r"standin_(control|cuda|hip)\.h",
-     r"/standin_(module|rtc)\.c$|_kernels\.c$",
+     r"/standin_(module|rtc)\.c$|_kernels\.[ch]$",
      r"elf\.h|\.\./\.\./(src/ucs_ext/gstream|bench/bench)_kernels\.cu|"
-     r"forward_(bench_)?ptx\.h"),
+     r"forward_(bench_)?ptx\.h|ucp_st_device\.h|"
+     r"\.\./\.\./examples/gpu/st_device_kernels\.h"),
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|once)\.c$",
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"

@@ -44,11 +44,13 @@ function summary(text)
 # Whose call it is.
 function is_mpix(name) { return name ~ /^MPIX_/ }
 function is_channel(name) { return name ~ /^ucp_st_(channel|msg)_/ }
+function is_device(name) { return name ~ /^ucp_st_device_|_device$|^MPIX_Post/ }
 
 # The header that programs include, and the pages about it.
 function include(name, header)
 {
-    return is_mpix(name) ? "mpix_queue.h" : is_channel(name) ? header : "ucp_st.h"
+    return is_channel(name) || (is_device(name) && header ~ /_device/) ? header : \
+           is_mpix(name) ? "mpix_queue.h" : "ucp_st.h"
 }
 
 function pages(name)
@@ -192,6 +194,8 @@ in_comment {
 has_comment {
     prototype = prototype (prototype == "" ? "" : " ") $0
     gsub(/ +/, " ", prototype)
+    sub(/^UCS_GSTREAM_FUNC /, "", prototype) # One of kernels, with its body
+    sub(/\) \{.*/, ");", prototype)
     if (prototype ~ /^(typedef|enum|#|struct)/ || prototype == "") {
         has_comment = 0
     } else if (prototype ~ /;$/) {

@@ -36,6 +36,10 @@
  * publishes what is to be done in use k; the others wait for that. A block
  * fences, and counts itself out; the last one out stores.
  *
+ *   LENGTH         each use has a length, here its number. The send stores it
+ *                  to its record in front of the first fence. The receive loads
+ *                  it when it has seen that the send has begun. Whoever copies
+ *                  stores it to both records, and fences, before the words
  *   READY          ready sends: the caller knows that the receive has started,
  *                  whose start is no command; the send copies unless halted
  *   NO_HALT        nobody halts
@@ -46,6 +50,8 @@
  *   SAME_BACK      sound: the same, with `ended` loaded first
  *
  * Broken variants:
+ *   LENGTH_LATE    the send stores the length with `decided`
+ *   LENGTH_WITH    whoever copies stores it with the words
  *   EARLY_STORE    the words are stored before the copy
  *   NO_FENCE       ... while the copy's stores are outstanding
  *   NO_RELEASE     no fence before `begun`: the stream's stores are in a cache
@@ -99,7 +105,7 @@
 #define CELLS BLOCKS
 #define BLOCKS_OF(side) (side == SEND -> BLOCKS : BLOCKS_RECV)
 
-bool premature, wrong_data, late_read, late_write, disagree;
+bool premature, wrong_data, wrong_length, late_read, late_write, disagree;
 
 /* The records */
 byte word[2], begun[2], ended[2];
@@ -118,6 +124,14 @@ byte begun_next[2], ended_next[2], decided_next;
 byte word_next[4];              /* ... and whose word */
 bool halt_next[4];              /* ... and whose record */
 byte cell_use[4], cell_value[4]; /* ... and cell */
+#ifdef LENGTH
+byte length[2], length_next[4];
+byte given[2];                  /* to the blocks of the side that copies */
+#define HAS_LENGTHS(side) \
+    (length_next[AT(side, 0)] > 0 || length_next[AT(side, 1)] > 0)
+#else
+#define HAS_LENGTHS(side) false
+#endif
 
 /* Start kernels, by side */
 byte launched[2];               /* the use */
@@ -142,6 +156,7 @@ byte counted[2];                /* uses, by the host when it was quiet */
 #define HAS_STORES(side) \
     (begun_next[side] > 0 || ended_next[side] > 0 || HAS_WORDS(side) || \
      HAS_CELLS(side) || (side == SEND && decided_next > 0) || \
+     HAS_LENGTHS(side) || \
      (side == RECV && IS_SPOILED))
 #define IS_SPOILED (spoiled[0] || spoiled[1])
 #define HAS_FLAGS(side) (halt_next[AT(side, 0)] || halt_next[AT(side, 1)])
@@ -176,6 +191,10 @@ inline drop()
     spoiled[1]              = spoiled[1] && side == SEND;
     word_next[AT(side, 0)]  = 0;
     word_next[AT(side, 1)]  = 0;
+#ifdef LENGTH
+    length_next[AT(side, 0)] = 0;
+    length_next[AT(side, 1)] = 0;
+#endif
     halt_next[AT(side, 0)]  = halt_next[AT(side, 0)] && !dead[side];
     halt_next[AT(side, 1)]  = halt_next[AT(side, 1)] && !dead[side];
     cell_use[AT(side, 0)]   = 0;
@@ -207,6 +226,16 @@ end:
     :: atomic {
         halt_next[AT(side, 1)] -> flush(halt_next[AT(side, 1)], halted[1])
        }
+#ifdef LENGTH
+    :: atomic {
+        length_next[AT(side, 0)] > 0 ->
+        flush(length_next[AT(side, 0)], length[0])
+       }
+    :: atomic {
+        length_next[AT(side, 1)] > 0 ->
+        flush(length_next[AT(side, 1)], length[1])
+       }
+#endif
     :: atomic { cell_use[AT(side, 0)] > 0 -> flush_cell(0) }
     :: atomic { cell_use[AT(side, 1)] > 0 -> flush_cell(1) }
     :: atomic {
@@ -248,6 +277,9 @@ inline enter(side, b)
 #ifdef LOOK_FIRST
             halt = halted[side];
 #endif
+#if defined(LENGTH) && !defined(LENGTH_LATE)
+            length[SEND] = (side == SEND -> k : length[SEND]);
+#endif
             begun_next[side] = k
         }
     :: else
@@ -288,12 +320,19 @@ inline arrive(side)
     early = visible;
 #endif
     look(side);
+#ifdef LENGTH
+    given[side] = (side == SEND -> k : length[SEND]);
+#endif
 #ifdef READY
     what = !halt;
 #else
 #ifndef NO_DECISION
     if
-    :: side == SEND -> decided_next = 2 * k + (what -> 1 : 0)
+    :: side == SEND ->
+#ifdef LENGTH_LATE
+        length_next[AT(SEND, SEND)] = k;
+#endif
+        decided_next = 2 * k + (what -> 1 : 0)
     :: side == RECV && what ->
         atomic {
             if
@@ -339,6 +378,9 @@ inline copy(side, cell)
     atomic {
         CHECK(premature, started[SEND] >= k && started[RECV] >= k);
         CHECK(late_read, passed[SEND] < k && !told[SEND]);
+#ifdef LENGTH
+        CHECK(wrong_length, given[side] == k);
+#endif
 #ifdef NO_ACQUIRE
         cell_value[AT(side, cell)] = (side == SEND -> source : early);
 #else
@@ -387,6 +429,18 @@ inline leave(side, b)
 #ifdef ENDED_FIRST
             ended_next[side] = k;
             ended_next[side] == 0;
+#endif
+#ifdef LENGTH
+            if
+            :: what ->
+                length_next[AT(side, SEND)] = given[side];
+                length_next[AT(side, RECV)] = given[side]
+            :: else
+            fi;
+#ifndef LENGTH_WITH
+            !HAS_LENGTHS(side);
+#endif
+            given[side] = 0;
 #endif
             if
 #ifndef EARLY_STORE
@@ -484,7 +538,10 @@ inline wait(side, use)
         if
         :: side == SEND -> source = 0
         :: side == RECV && (seen[RECV] >= use || counted[RECV] >= use) ->
-            CHECK(wrong_data, target[0] == use && target[CELLS - 1] == use)
+            CHECK(wrong_data, target[0] == use && target[CELLS - 1] == use);
+#ifdef LENGTH
+            CHECK(wrong_length, length[RECV] == use)
+#endif
         :: else
         fi
     }

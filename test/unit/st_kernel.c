@@ -66,11 +66,13 @@ void st_kernel_cleanup(st_kernel_t *kernel)
 void st_kernel_launch(st_kernel_t *kernel, test_kernel_op_t args,
                       unsigned threads)
 {
+    const rt_launch_t launch = {kernel->func, threads, &args, sizeof(args)};
+
     args.level  = (threads > 1) ? UCP_ST_DEVICE_BLOCK : UCP_ST_DEVICE_THREAD;
     args.rounds = (args.rounds > 0) ? args.rounds : 1;
     args.result = RT_U64(kernel->result);
-    CU_ASSERT_EQUAL(rt_kernel_block(kernel->rt, kernel->native, kernel->func,
-                                    threads, &args, sizeof(args)), RT_OK);
+    CU_ASSERT_EQUAL(rt_kernel_block(kernel->rt, kernel->native, &launch),
+                    RT_OK);
 }
 
 test_kernel_result_t st_kernel_end(st_kernel_t *kernel)

@@ -117,20 +117,22 @@ int rt_copy_rows(const rt_t *rt, void *stream, void *dst, const void *src,
 int rt_kernel(const rt_t *rt, void *stream, void (*func)(void *args),
               void *args, size_t size)
 {
-    return rt_kernel_block(rt, stream, func, 1, args, size);
+    const rt_launch_t launch = {func, 1, args, size};
+
+    return rt_kernel_block(rt, stream, &launch);
 }
 
-int rt_kernel_block(const rt_t *rt, void *stream, void (*func)(void *args),
-                    unsigned threads, void *args, size_t size)
+int rt_kernel_block(const rt_t *rt, void *stream, const rt_launch_t *launch)
 {
     void *end     = RT_POINTER(rt->is_hip ? 3 : 0);
-    void *extra[] = {RT_POINTER(1), args, RT_POINTER(2), &size, end};
+    size_t size   = launch->size;
+    void *extra[] = {RT_POINTER(1), launch->args, RT_POINTER(2), &size, end};
 
     return rt->is_hip ?
-           rt->hip.hipModuleLaunchKernel(func, 1, 1, 1, threads, 1, 1, 0,
-                                         stream, NULL, extra) :
-           rt->cu.cuLaunchKernel(func, 1, 1, 1, threads, 1, 1, 0, stream, NULL,
-                                 extra);
+           rt->hip.hipModuleLaunchKernel(launch->func, 1, 1, 1, launch->threads,
+                                         1, 1, 0, stream, NULL, extra) :
+           rt->cu.cuLaunchKernel(launch->func, 1, 1, 1, launch->threads, 1, 1,
+                                 0, stream, NULL, extra);
 }
 
 /* Of an older HIP: functions that are under way, more than there ever are */

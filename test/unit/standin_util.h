@@ -220,9 +220,15 @@ RT_CALL(rt_fill,
         cuMemsetD8Async(RT_U64(dst), (unsigned char)value, size, stream))
 int rt_kernel(const rt_t *rt, void *stream, void (*func)(void *args),
               void *args, size_t size);
-/** The same with a block of so many threads. */
-int rt_kernel_block(const rt_t *rt, void *stream, void (*func)(void *args),
-                    unsigned threads, void *args, size_t size);
+/** The same with a block of several threads. */
+typedef struct rt_launch {
+    void     (*func)(void *args);
+    unsigned threads;
+    void     *args;
+    size_t   size; /* of these, bytes */
+} rt_launch_t;
+
+int rt_kernel_block(const rt_t *rt, void *stream, const rt_launch_t *launch);
 RT_CALL(rt_module_load, (const rt_t *rt, void **module, const void *image),
         hipModuleLoadData(module, image), cuModuleLoadData(module, image))
 RT_CALL(rt_module_function,

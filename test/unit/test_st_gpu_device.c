@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_gpu_device.c - messages that kernels of the application start and
- * wait for (ucp_st_device.h), on the stand-ins. test_st_gpu_ipc has two
+ * wait for (ucp_st_device.h), on the stand-ins. test_st_gpu_far has two
  * processes.
  */
 #include "st_cunit.h"
@@ -496,14 +496,15 @@ typedef struct {
     ucp_st_op_h recvs[2][2];
 } rod_t;
 
+/* With a block of 4 threads */
 static void launch_func(duo_t *duo, int side, const char *name, void *args,
-                        size_t size, unsigned threads)
+                        size_t size)
 {
-    const rt_t *rt = duo->gpu->rt;
+    const rt_t *rt     = duo->gpu->rt;
+    rt_launch_t launch = {st_kernel_func(rt, name, size), 4, args, size};
 
-    CU_ASSERT_EQUAL(rt_kernel_block(rt, duo->kernel[side].native,
-                                    st_kernel_func(rt, name, size), threads,
-                                    args, size), RT_OK);
+    CU_ASSERT_EQUAL(rt_kernel_block(rt, duo->kernel[side].native, &launch),
+                    RT_OK);
 }
 
 static void rod_init(rod_t *rod, duo_t *duo)
@@ -552,11 +553,11 @@ static void rod_step(rod_t *rod, int side)
 
     CU_ASSERT_EQUAL(ucp_st_enqueue_startall(queue, rod->recvs[side], 2),
                     UCS_OK);
-    launch_func(duo, side, "halo_inner", &rod->args[side], sizeof(halo_args_t),
-                4);
+    launch_func(duo, side, "halo_inner", &rod->args[side],
+                sizeof(halo_args_t));
     CU_ASSERT_EQUAL(ucp_st_enqueue_waitall(queue, rod->recvs[side], 2), UCS_OK);
-    launch_func(duo, side, "halo_outer", &rod->args[side], sizeof(halo_args_t),
-                4);
+    launch_func(duo, side, "halo_outer", &rod->args[side],
+                sizeof(halo_args_t));
 }
 
 static void run_halo(gpu_t *gpu)
@@ -639,7 +640,7 @@ static void run_picked(gpu_t *gpu)
         }
         launch_func(&duo, side, (side == ST_A) ? "length_send" :
                                                  "length_receive",
-                    &args, sizeof(args), 1);
+                    &args, sizeof(args));
     }
     CU_ASSERT_EQUAL(rt_sync(gpu->rt, duo.kernel[ST_A].native), RT_OK);
     check_enqueued(&duo, ST_B);

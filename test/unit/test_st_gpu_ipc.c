@@ -10,7 +10,6 @@
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_gpu.h"
-#include "st_kernel.h"
 #include "st_pair.h"
 #include "st_stream.h"
 
@@ -46,9 +45,7 @@ typedef enum {
     MODE_GONE, /* ... and frees its memory before that is opened */
     MODE_LIES, /* ... and says that its buffer is elsewhere */
     MODE_LEAVES, /* ... and frees its operation while the memory is opened */
-    MODE_REFUSED,/* ... and the pair cannot be of tier K, which is asked for */
-    MODE_AHEAD,  /* ... and kernels of both start and wait */
-    MODE_AHEAD_DIES /* ... while the second one is killed */
+    MODE_REFUSED /* ... and the pair cannot be of tier K, which is asked for */
 } task_mode_t;
 
 /** What the processes of a case are told. */
@@ -568,61 +565,6 @@ static void run_refused(life_t *life)
     life_end(life, op);
 }
 
-/* A kernel of each process makes all uses. Its result. */
-static test_kernel_result_t use_ahead(life_t *life, st_kernel_t *kernel,
-                                      ucp_st_op_h op)
-{
-    test_kernel_op_t args = {
-        .op     = st_kernel_handle(op),
-        .what   = TEST_KERNEL_START | TEST_KERNEL_WAIT |
-                  (life->is_send ? TEST_KERNEL_FILL : TEST_KERNEL_SUM),
-        .rounds = USES,
-        .buffer = RT_U64(life->place.buffer)
-    };
-
-    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(op, kernel->queue, USES), UCS_OK);
-    return st_kernel_run(kernel, args);
-}
-
-static void run_ahead(life_t *life)
-{
-    ucp_st_op_h op = life_match(life);
-    test_kernel_result_t result;
-    st_kernel_t kernel;
-
-    st_kernel_init(&kernel, gpu.rt, &life->side);
-    result = use_ahead(life, &kernel, op);
-    CU_ASSERT_EQUAL(result.start, UCP_ST_DEVICE_OK);
-    CU_ASSERT_EQUAL(result.wait, UCP_ST_DEVICE_OK);
-    CU_ASSERT_EQUAL(result.length, task.length);
-    CU_ASSERT_EQUAL(result.sum, life->is_send ? 0 : USES * (USES - 1) / 2);
-    CU_ASSERT_EQUAL(ucp_st_op_test(op), UCS_OK);
-    st_kernel_cleanup(&kernel);
-    CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
-    life_end(life, op);
-}
-
-/* The host makes no call: a kernel's wait ends all the same */
-static void run_ahead_dies(life_t *life)
-{
-    ucp_st_op_h op = life_match(life);
-    test_kernel_result_t result;
-    st_kernel_t kernel;
-
-    st_kernel_init(&kernel, gpu.rt, &life->side);
-    life_meet_last(life);
-    st_far_kill(&life->far);
-    result = use_ahead(life, &kernel, op);
-    CU_ASSERT((result.wait == UCP_ST_DEVICE_FAILED) ||
-              (result.start == UCP_ST_DEVICE_FAILED));
-    CU_ASSERT_TRUE(st_far_is_death(ucp_st_op_test(op)));
-    st_free(op);
-    st_kernel_cleanup(&kernel);
-    await_closed(life);
-    st_side_cleanup(&life->side);
-    gpu_place_put(&gpu, &life->place);
-}
-
 static void task_start(st_far_t *far)
 {
     char text[128];
@@ -640,7 +582,6 @@ static void set_environment(void)
     if (task.is_second && (task.second_has > 0)) {
         setenv("STANDIN_DEVICES", "1", 1);
     }
-    st_kernel_prepare();
     setenv("ST_LANE", "direct", 1);
     setenv("UCX_ST_LANES", "direct", 1);
     setenv("UCX_MM_ERROR_HANDLING", "y", 1);
@@ -658,9 +599,7 @@ static void run_process(void)
         [MODE_GONE]    = run_gone,
         [MODE_LIES]    = run_gone,
         [MODE_LEAVES]  = run_leaves,
-        [MODE_REFUSED] = run_refused,
-        [MODE_AHEAD]   = run_ahead,
-        [MODE_AHEAD_DIES] = run_ahead_dies
+        [MODE_REFUSED] = run_refused
     };
     life_t life = {.where = 0};
 
@@ -714,7 +653,7 @@ static int is_possible(const task_t *to_do)
     if ((getenv("ST_HIP_DIR") == NULL) && (getenv("ST_CUDA_DIR") == NULL)) {
         return 1;
     }
-    if (is_held || (to_do->mode >= MODE_AHEAD) || (to_do->places[0] > 0) || (to_do->places[1] > 0)) {
+    if (is_held || (to_do->places[0] > 0) || (to_do->places[1] > 0)) {
         st_cunit_skip("needs a stand-in, or two devices");
         return 0;
     }
@@ -767,8 +706,6 @@ CASE(far_shared, .mode = MODE_FAR, .places = {0, GPU_SHARED})
 /* On tier K: one kernel a start, whose blocks may have to run one by one */
 CASE(leaves, .mode = MODE_LEAVES, .is_kernel = 1)
 CASE(far_kernel, .mode = MODE_FAR, .is_kernel = 1)
-CASE(ahead, .mode = MODE_AHEAD, .length = SHORT, .is_kernel = 1)
-CASE(ahead_dies, .mode = MODE_AHEAD_DIES, .length = SHORT, .is_kernel = 1)
 CASE(far_kernel_short, .mode = MODE_FAR, .length = SHORT, .is_kernel = 1)
 
 /* The second process does not have the device of the first one's buffer */

@@ -53,7 +53,7 @@ typedef struct ucs_gstream_pair_record {
     volatile uint64_t first;  /**< ... may start the uses from this one */
     volatile uint64_t posted; /**< ... to this one */
     volatile uint64_t waited; /**< ... and have waited for this one */
-    uint64_t          reserved2[5];
+    uint64_t          reserved[5]; /**< The rest of the line */
 } ucs_gstream_pair_record_t;
 
 

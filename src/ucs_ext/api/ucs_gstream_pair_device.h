@@ -22,18 +22,18 @@ typedef struct ucs_gstream_device_cell {
     unsigned long long length;   /**< Of the use that this side copies */
     /* Of starts by kernels of applications */
     unsigned long long waited;   /**< Uses that they have waited for */
-    unsigned long long posted;   /**< The record's, when it was last looked at */
+    unsigned long long posted;   /**< The record's, when last looked at */
     /* Written once, by the host */
     unsigned long long key;      /**< Of the handle; 0: there is none */
-    unsigned long long is_send;
-    unsigned long long record;
-    unsigned long long other;
-    unsigned long long dst;
-    unsigned long long src;
-    unsigned long long max_length;
+    unsigned long long is_send;  /**< This and what follows: as in */
+    unsigned long long record;   /**< ucs_gstream_device_pair_t */
+    unsigned long long other;    /**< The same */
+    unsigned long long dst;      /**< The same */
+    unsigned long long src;      /**< The same */
+    unsigned long long max_length; /**< The same */
     unsigned long long dst_rows; /**< The width, and 2^32 times the pitch */
-    unsigned long long src_rows;
-    unsigned long long reserved;
+    unsigned long long src_rows; /**< The same */
+    unsigned long long reserved; /**< To a power of 2 */
 } ucs_gstream_device_cell_t;
 
 /** ... and in memory of the host. */
@@ -49,28 +49,27 @@ typedef struct ucs_gstream_device_record {
                                     the receive's: of the last complete one */
     unsigned long long key;    /**< Of the handle; 0: there is none. A record is
                                     given back before its cell is cleared */
-    /* The other side does not look at what follows. Kernels of applications may
-     * start the uses from `first` to `posted`, and have waited for `waited`. */
-    unsigned long long first;
-    unsigned long long posted;
-    unsigned long long waited;
-    unsigned long long reserved2[5];
+    /* The other side does not look at what follows: kernels of applications */
+    unsigned long long first;  /**< ... may start the uses from this one */
+    unsigned long long posted; /**< ... to this one, */
+    unsigned long long waited; /**< ... and have waited for this one */
+    unsigned long long reserved[5]; /**< The rest of a cache line */
 } ucs_gstream_device_record_t;
 
 /** The start of a use of one side; addresses are the device's. */
 typedef struct ucs_gstream_device_pair {
-    unsigned long long is_send;
-    unsigned long long cell;   /**< Of this side, as the next one */
-    unsigned long long record;
+    unsigned long long is_send; /**< Not 0: this side is the send's */
+    unsigned long long cell;   /**< Of this side */
+    unsigned long long record; /**< The same */
     unsigned long long other;  /**< The other side's record */
-    unsigned long long dst;
-    unsigned long long src;
+    unsigned long long dst;    /**< The receive's buffer */
+    unsigned long long src;    /**< The send's */
     unsigned long long length; /**< Bytes; a receive's: at most */
     unsigned long long use;    /**< From 1 */
     unsigned dst_width;        /**< Bytes of a row, and from one to the next; */
     unsigned dst_pitch;        /**< 0: it has none */
-    unsigned src_width;
-    unsigned src_pitch;
+    unsigned src_width;        /**< The same */
+    unsigned src_pitch;        /**< The same */
 } ucs_gstream_device_pair_t;
 
 #if defined(UCS_GSTREAM_FUNC)

@@ -21,9 +21,9 @@
  *
  * This file has queues and operations; ucp_st_def.h has handles and counts,
  * ucp_st_worker.h workers and peers, ucp_st_exchange.h sets of operations,
- * ucp_st_device.h what kernels call, ucp_st_batch.h messages that are used
- * once, ucp_st_rma.h one-sided operations. The examples among the comments are functions of a program that
- * is one of the tests.
+ * ucp_st_device.h what kernels use, ucp_st_batch.h messages that are used once,
+ * ucp_st_rma.h one-sided operations. The examples among the comments are
+ * functions of a program that is one of the tests.
  *
  * Every call may return UCS_ERR_INVALID_PARAM for a NULL handle or pointer,
  * unless NULL is said to be legal, and UCS_ERR_NO_MEMORY; this is not repeated

@@ -32,8 +32,8 @@
 /** An operation for kernels: two numbers, to be copied as one likes. All 0: no
  *  operation. */
 typedef struct ucp_st_device_op {
-    unsigned long long place;
-    unsigned long long key;
+    unsigned long long place; /**< For the library, */
+    unsigned long long key;   /**< as this */
 } ucp_st_device_op_t;
 
 
@@ -53,7 +53,7 @@ typedef enum {
 } ucp_st_device_status_t;
 
 
-/** Who makes a call on the device. */
+/** The threads that make a call on the device. */
 typedef enum {
     UCP_ST_DEVICE_THREAD = 0, /**< One thread, alone */
     UCP_ST_DEVICE_BLOCK  = 1  /**< All threads of a block, with the same
@@ -236,7 +236,7 @@ ucp_st_device_start_any(ucp_st_device_op_t op, unsigned long long length,
  * this call copies the message; it never waits for a start.
  *
  * @param [in] op    The handle.
- * @param [in] level Who calls; a constant.
+ * @param [in] level A thread, or a block; a constant.
  *
  * @return UCP_ST_DEVICE_OK; UCP_ST_DEVICE_NO_USE; UCP_ST_DEVICE_BUSY;
  *         UCP_ST_DEVICE_GONE; UCP_ST_DEVICE_FAILED. In case of an error nothing
@@ -253,7 +253,7 @@ ucp_st_device_start(ucp_st_device_op_t op, ucp_st_device_level_t level)
  *
  * @param [in] op     The handle of a send.
  * @param [in] length Bytes, up to those that were matched; 0 is legal.
- * @param [in] level  Who calls; a constant.
+ * @param [in] level  A thread, or a block; a constant.
  *
  * @return As @ref ucp_st_device_start; UCP_ST_DEVICE_INVALID.
  */
@@ -329,7 +329,7 @@ ucp_st_device_look_level(ucp_st_device_op_t op, ucp_st_device_level_t level,
  * buffer may be written again, and a receive's message is there.
  *
  * @param [in] op    The handle.
- * @param [in] level Who calls; a constant.
+ * @param [in] level A thread, or a block; a constant.
  *
  * @return UCP_ST_DEVICE_OK, which is as good as a wait;
  *         UCP_ST_DEVICE_INPROGRESS; UCP_ST_DEVICE_NO_USE if no kernel has
@@ -345,7 +345,7 @@ ucp_st_device_test(ucp_st_device_op_t op, ucp_st_device_level_t level)
  * Wait for that. A wait ends, too, if the operation or its peer fails.
  *
  * @param [in] op    The handle.
- * @param [in] level Who calls; a constant.
+ * @param [in] level A thread, or a block; a constant.
  *
  * @return As @ref ucp_st_device_test, but UCP_ST_DEVICE_INPROGRESS.
  */

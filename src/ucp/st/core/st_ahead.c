@@ -37,7 +37,7 @@ int ucp_st_ahead_is_in_use(const ucp_st_op_t *op)
 {
     return ucp_st_op_is_ahead(op) &&
            (ucp_st_op_uses_started(op) > op->enqueued) &&
-           op->lane->op.is_ahead(op, ucp_st_op_uses_started(op));
+           op->lane->op.ahead->is_open(op, ucp_st_op_uses_started(op));
 }
 
 void ucp_st_ahead_take_back(ucp_st_op_t *op)
@@ -69,19 +69,26 @@ static ucs_status_t ucp_st_ahead_get_device(ucp_st_op_t *op,
         return op->status;
     }
     if ((op->state != UCP_ST_OP_MATCHED) || ucp_st_op_is_matching(op)) {
-        ucs_log(op->worker->refuse_level, "operation %p is for no kernel before "
-                "it is matched (ucp_st_match)", op);
+        ucs_log(op->worker->refuse_level, "operation %p is for no kernel "
+                "before it is matched (ucp_st_match)", op);
         return UCS_ERR_NOT_CONNECTED;
     }
     if ((op->lane == NULL) || (op->exchange != NULL) || (op->func != NULL)) {
-        ucs_log(op->worker->refuse_level, "operation %p is for no kernel: it %s",
-                op,
+        ucs_log(op->worker->refuse_level,
+                "operation %p is for no kernel: it %s", op,
                 (op->lane == NULL)     ? "moves nothing (the null peer)" :
                 (op->exchange != NULL) ? "is of an exchange" :
                                          "calls a function in each use");
         return UCS_ERR_UNSUPPORTED;
     }
-    return op->lane->op.device(op, device);
+    if (op->lane->op.ahead == NULL) {
+        ucs_log(op->worker->refuse_level, "operation %p is on lane '%s', whose "
+                "messages kernels do not start: they do on lane 'direct', "
+                "where both buffers are in devices (tier K)", op,
+                op->lane->name);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return op->lane->op.ahead->device(op, device);
 }
 
 ucs_status_t ucp_st_op_device(ucp_st_op_h op, ucp_st_device_op_t *device)
@@ -112,7 +119,7 @@ static ucs_status_t ucp_st_ahead_post(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (uses > (UCP_ST_AHEAD_MAX - op->started)) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
-    return (uses == 0) ? UCS_OK : op->lane->op.post_ahead(op, queue, uses);
+    return (uses == 0) ? UCS_OK : op->lane->op.ahead->post(op, queue, uses);
 }
 
 /* Uses were posted: no command of the queue's stream has to do with them */

@@ -23,7 +23,7 @@ static inline int ucp_st_op_is_ahead(const ucp_st_op_t *op)
 {
     return (op->ahead > 0) && (op->state == UCP_ST_OP_MATCHED) &&
            ((op->queue == NULL) || !op->queue->is_lost) &&
-           op->lane->op.is_ahead(op, op->ahead);
+           op->lane->op.ahead->is_open(op, op->ahead);
 }
 
 /** Uses that are started, but those posted ahead that no kernel has begun. */

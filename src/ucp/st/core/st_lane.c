@@ -64,25 +64,6 @@ int ucp_st_lane_no_reaching(const ucp_st_op_t *op)
     return 0;
 }
 
-ucs_status_t ucp_st_lane_no_device(ucp_st_op_t *op, ucp_st_device_op_t *device)
-{
-    ucs_log(op->worker->refuse_level, "operation %p is on lane '%s', whose "
-            "messages kernels do not start: they do on lane 'direct', where "
-            "both buffers are in devices (tier K)", op, op->lane->name);
-    return UCS_ERR_UNSUPPORTED;
-}
-
-ucs_status_t ucp_st_lane_no_post_ahead(ucp_st_op_t *op, ucp_st_queue_h queue,
-                                       uint64_t uses)
-{
-    return ucp_st_lane_no_device(op, NULL);
-}
-
-int ucp_st_lane_no_ahead(const ucp_st_op_t *op, uint64_t use)
-{
-    return 0;
-}
-
 int ucp_st_lane_reaches_host(const ucp_st_op_t *op)
 {
     return !ucp_st_stage_is_device(&op->memory);

@@ -89,6 +89,20 @@ typedef struct ucp_st_lane_queue_ops {
     void (*cleanup)(ucp_st_queue_h queue);
 } ucp_st_lane_queue_ops_t;
 
+/** For an operation whose uses kernels of the application may start. */
+typedef struct ucp_st_lane_ahead_ops {
+    /** Fill in a handle for them. UCS_ERR_UNSUPPORTED, logged. The lock is
+     *  released meanwhile. */
+    ucs_status_t (*device)(ucp_st_op_t *op, ucp_st_device_op_t *device);
+
+    /** Let them, on the queue's stream, start and wait for the next uses, so
+     *  many. UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
+    ucs_status_t (*post)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t uses);
+
+    /** Non-zero while they have not waited for such a use. */
+    int (*is_open)(const ucp_st_op_t *op, uint64_t use);
+} ucp_st_lane_ahead_ops_t;
+
 /** For an operation. */
 typedef struct ucp_st_lane_op_ops {
     /** Non-zero if the lane moves data of the memory that the operation's
@@ -136,17 +150,8 @@ typedef struct ucp_st_lane_op_ops {
      *  UCP_ST_LANE_MAX_CMDS. The lock is not held. */
     size_t (*land)(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 
-    /** Fill in a handle for kernels of the application. UCS_ERR_UNSUPPORTED,
-     *  logged. The lock is released meanwhile. */
-    ucs_status_t (*device)(ucp_st_op_t *op, ucp_st_device_op_t *device);
-
-    /** Let such kernels, on the queue's stream, start and wait for the next
-     *  uses, so many. UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
-    ucs_status_t (*post_ahead)(ucp_st_op_t *op, ucp_st_queue_h queue,
-                               uint64_t uses);
-
-    /** Non-zero while they have not waited for such a use. */
-    int (*is_ahead)(const ucp_st_op_t *op, uint64_t use);
+    /** What kernels of the application start; NULL: nothing. */
+    const struct ucp_st_lane_ahead_ops *ahead;
 
     /** A queue is being destroyed. The operation may have used it last. */
     void (*leave_queue)(ucp_st_op_t *op, ucp_st_queue_h queue);
@@ -197,7 +202,7 @@ typedef struct ucp_st_lane_op_ops {
     const char *(*protocol)(const ucp_st_op_t *op);
 } ucp_st_lane_op_ops_t;
 
-/** A lane: no entry is empty. */
+/** A lane: no entry is empty, but `ahead` may be. */
 typedef struct ucp_st_lane_ops {
     const char               *name;
     ucp_st_lane_t            id;
@@ -221,12 +226,6 @@ void ucp_st_lane_no_prepare(ucp_st_worker_h worker, ucs_gstream_type_t type);
 void ucp_st_lane_no_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue);
 void ucp_st_lane_no_op(ucp_st_op_t *op);
 int ucp_st_lane_no_reaching(const ucp_st_op_t *op);
-
-/** Of a lane whose messages no kernel of the application starts. */
-ucs_status_t ucp_st_lane_no_device(ucp_st_op_t *op, ucp_st_device_op_t *device);
-ucs_status_t ucp_st_lane_no_post_ahead(ucp_st_op_t *op, ucp_st_queue_h queue,
-                                       uint64_t uses);
-int ucp_st_lane_no_ahead(const ucp_st_op_t *op, uint64_t use);
 
 /** reaches() of a lane that reads and writes by the host. */
 int ucp_st_lane_reaches_host(const ucp_st_op_t *op);

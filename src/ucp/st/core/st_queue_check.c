@@ -59,8 +59,8 @@ ucs_status_t ucp_st_queue_check_start(ucp_st_queue_h queue,
                                       const ucp_st_op_t *op)
 {
     if (ucp_st_op_is_ahead(op)) {
-        ucp_st_refuse(queue, "start of operation %p, of which kernels have uses "
-                      "ahead that are not over", op);
+        ucp_st_refuse(queue, "start of operation %p, of which kernels have "
+                      "uses ahead that are not over", op);
         return UCS_ERR_BUSY;
     }
     return ucp_st_queue_check_use(queue, op);

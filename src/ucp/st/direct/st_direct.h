@@ -464,12 +464,8 @@ int ucp_st_direct_pair_is_moving(const ucp_st_direct_op_t *direct,
 uint64_t ucp_st_direct_pair_begun(const ucp_st_direct_op_t *direct,
                                   int is_other);
 
-/** The lane's functions of these names, of all its pairs: st_lane.h. */
-ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
-                                       ucp_st_device_op_t *device);
-ucs_status_t ucp_st_direct_pair_post_ahead(ucp_st_op_t *op,
-                                           ucp_st_queue_h queue, uint64_t uses);
-int ucp_st_direct_pair_is_ahead(const ucp_st_op_t *op, uint64_t use);
+/** What kernels of the application start of the lane's pairs: st_lane.h. */
+extern const ucp_st_lane_ahead_ops_t ucp_st_direct_ahead;
 
 /** Uses are started on the stream of a queue from now on. */
 void ucp_st_direct_use_stream(ucp_st_direct_op_t *direct, ucp_st_queue_h queue);

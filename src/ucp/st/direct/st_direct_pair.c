@@ -271,6 +271,17 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
     return UCS_OK;
 }
 
+/* Once a kernel of the application has waited for a use it touches nothing more
+ * in it */
+static int ucp_st_direct_pair_is_open(const ucp_st_op_t *op, uint64_t use)
+{
+    const ucs_gstream_pair_record_t *record =
+            ucp_st_direct_op(op)->pairing.record;
+
+    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
+           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
+}
+
 /* A kernel of the application that has not done what was posted ahead may look
  * at both once more: then they stay, and its waits end */
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
@@ -280,7 +291,7 @@ void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
     if (direct->pairing.record == NULL) {
         return;
     }
-    is_ahead = ucp_st_direct_pair_is_ahead(direct->op, direct->op->ahead);
+    is_ahead = ucp_st_direct_pair_is_open(direct->op, direct->op->ahead);
     if (is_alone && !direct->is_lost && !is_ahead) {
         __atomic_store_n(&direct->pairing.record->key, 0, __ATOMIC_RELEASE);
         ucp_st_direct_record_put(direct->pairing.record);
@@ -311,15 +322,16 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
 
 static ucs_status_t ucp_st_direct_pair_refuse(const ucp_st_op_t *op)
 {
-    ucs_log(op->worker->refuse_level, "operation %p is moved by protocol '%s' of "
-            "lane 'direct', which kernels do not start: both buffers have to be "
-            "in devices, for tier K, and UCX's log (UCX_LOG_LEVEL=diag) says at "
-            "the match why a pair is not of that", op, op->lane->op.protocol(op));
+    ucs_log(op->worker->refuse_level, "operation %p is moved by protocol '%s' "
+            "of lane 'direct', which kernels do not start: both buffers have "
+            "to be in devices, for tier K, and UCX's log (UCX_LOG_LEVEL=diag) "
+            "says at the match why a pair is not of that", op,
+            op->lane->op.protocol(op));
     return UCS_ERR_UNSUPPORTED;
 }
 
-ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
-                                       ucp_st_device_op_t *device)
+static ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
+                                              ucp_st_device_op_t *device)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     ucs_status_t status        = UCS_OK;
@@ -344,20 +356,9 @@ ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
     return status;
 }
 
-/* Once a kernel of the application has waited for a use it touches nothing more
- * in it */
-int ucp_st_direct_pair_is_ahead(const ucp_st_op_t *op, uint64_t use)
-{
-    const ucs_gstream_pair_record_t *record =
-            ucp_st_direct_op(op)->pairing.record;
-
-    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
-           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
-}
-
 /* Kernels look at `posted` first */
-ucs_status_t ucp_st_direct_pair_post_ahead(ucp_st_op_t *op,
-                                           ucp_st_queue_h queue, uint64_t uses)
+static ucs_status_t ucp_st_direct_pair_post(ucp_st_op_t *op,
+                                            ucp_st_queue_h queue, uint64_t uses)
 {
     ucp_st_direct_op_t *direct        = ucp_st_direct_op(op);
     ucs_gstream_pair_record_t *record = direct->pairing.record;
@@ -386,6 +387,12 @@ ucs_status_t ucp_st_direct_pair_post_ahead(ucp_st_op_t *op,
     __atomic_store_n(&record->posted, op->started + uses, __ATOMIC_RELEASE);
     return UCS_OK;
 }
+
+const ucp_st_lane_ahead_ops_t ucp_st_direct_ahead = {
+    .device  = ucp_st_direct_pair_device,
+    .post    = ucp_st_direct_pair_post,
+    .is_open = ucp_st_direct_pair_is_open
+};
 
 /* All starts before have begun: a use starts behind the wait for the last one
  */
