@@ -55,7 +55,7 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     # first as programs in C++ may include headers of C
     for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
                     "$cxx -x c++ -std=c++20"; do
-        begin= end=
+        begin='' end=''
         [[ $language != *c++11 ]] || begin='extern "C" {' end='}'
         if ! printf '%s\n#include <%s>\n%s\n#include <%s>\nint st_unused;\n' \
                  "$begin" "$name" "$end" "$name" |
