@@ -48,9 +48,6 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     */api/*) name=${header##*/api/} ;;
     *) name=${header##*/} ;;
     esac
-    case $name in
-    *_device.h) continue ;; # for compilers of devices: check-kernels.sh
-    esac
     # Twice, as the include guard has to work, and with a use of nothing; in C++11
     # first as programs in C++ may include headers of C
     for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
