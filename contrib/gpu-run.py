@@ -257,7 +257,8 @@ def write_page(results, out, log_of):
     compared = compare_page(results["benchmarks"])
     if compared:
         lines += ["", "## Compared"] + compared
-        print("\n".join(compared))
+        print("\n".join(compared) +
+              "\n\n{passed} passed, {failed} failed".format(**results))
     for test in results["tests"]:
         if re.search("^gpu-(bench|direct)-|/gpu.wrt", test["name"]):
             failed = ", FAILED" if test["result"] == "failed" else ""
