@@ -36,9 +36,9 @@
  * publishes what is to be done in use k; the others wait for that. A block
  * fences, and counts itself out; the last one out stores.
  *
- *   LENGTH         each use has a length, here its number. The send stores it to
- *                  its record in front of the first fence. The receive loads it
- *                  when it has seen that the send has begun. Whoever copies
+ *   LENGTH         each use has a length, here its number. The send stores it
+ *                  to its record in front of the first fence. The receive loads
+ *                  it when it has seen that the send has begun. Whoever copies
  *                  stores it to both records, and fences, before the words
  *   READY          ready sends: the caller knows that the receive has started,
  *                  whose start is no command; the send copies unless halted
