@@ -574,7 +574,7 @@ static void test_kernels(void)
                 MPIX_Post_ahead(mpix_test.queue, requests[1], 1));
     }
     MPI_Barrier(MPI_COMM_WORLD); /* else a peer's half is gone before that */
-    free_pair(requests); /* no kernel comes to these uses: they are taken back */
+    free_pair(requests); /* no kernel comes to these uses: taken back */
     MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
     mpix_gpu_free(&mpix_gpu, device);
 }
