@@ -537,8 +537,8 @@ static void test_mpis(void)
 }
 
 
-/* Requests for kernels: which ones are, and what the host may do with them. What
- * kernels do is test_st_gpu_device's. */
+/* Requests for kernels: which ones are, and what the host may do with them.
+ * What kernels do is test_st_gpu_device's. */
 static void test_kernels(void)
 {
     char *device              = mpix_gpu_alloc(&mpix_gpu, 2 * sizeof(int));
