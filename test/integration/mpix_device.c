@@ -10,6 +10,8 @@
 
 #include "compat/stream-triggering.h"
 
+#include <mpix_queue_device.h>
+
 #include <ucs_gstream_memory.h>
 
 #include <stdlib.h>
@@ -535,6 +537,49 @@ static void test_mpis(void)
 }
 
 
+/* Requests for kernels: which ones are, and what the host may do with them.
+ * What kernels do is test_st_gpu_device's. */
+static void test_kernels(void)
+{
+    char *device              = mpix_gpu_alloc(&mpix_gpu, 2 * sizeof(int));
+    const char *lanes         = getenv("UCX_ST_LANES");
+    int is_direct             = (lanes != NULL) && !strcmp(lanes, "direct");
+    MPI_Request null          = MPI_REQUEST_NULL;
+    MPIX_Device_handle handle = {.key = 0}, again;
+    MPI_Request requests[2];
+    int rc, class;
+
+    init_pair(&(part_t){device, 1, MPI_INT},
+              &(part_t){device + sizeof(int), 1, MPI_INT}, requests);
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Request_device(requests[1], &handle));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Request_device(null, &handle));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Request_device(requests[1], NULL));
+    MPIX_IS(MPI_ERR_REQUEST, MPIX_Post_ahead(mpix_test.queue, requests[1], 1));
+    MPIX_OK(MPIX_Matchall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_IS(MPI_ERR_COUNT, MPIX_Post_ahead(mpix_test.queue, requests[1], -1));
+    MPIX_IS(MPI_ERR_ARG, MPIX_Post_ahead(MPIX_QUEUE_NULL, requests[1], 1));
+    rc = MPIX_Request_device(requests[1], &handle);
+    MPI_Error_class(rc, &class);
+    if (is_direct || (rc == MPI_SUCCESS)) {
+        MPIX_OK(rc);
+        MPIX_OK(MPIX_Request_device(requests[1], &again));
+        MPIX_CHECK((handle.key != 0) && (again.key == handle.key), "%llu",
+                   handle.key);
+        MPIX_OK(MPIX_Post_ahead(mpix_test.queue, requests[1], 3));
+        MPIX_IS(MPI_ERR_REQUEST, MPIX_Enqueue_start_req(mpix_test.queue,
+                                                        &requests[1]));
+    } else {
+        MPIX_CHECK(class == MPI_ERR_UNSUPPORTED_OPERATION, "class %d", class);
+        MPIX_IS(MPI_ERR_UNSUPPORTED_OPERATION,
+                MPIX_Post_ahead(mpix_test.queue, requests[1], 1));
+    }
+    MPI_Barrier(MPI_COMM_WORLD); /* else a peer's half is gone before that */
+    free_pair(requests); /* no kernel comes to these uses: taken back */
+    MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
+    mpix_gpu_free(&mpix_gpu, device);
+}
+
+
 static const mpix_test_case_t cases[] = {
     {"contiguous", test_contiguous},
     {"large", test_large},
@@ -545,6 +590,7 @@ static const mpix_test_case_t cases[] = {
     {"halo", test_halo},
     {"foreign", test_foreign},
     {"mpis", test_mpis},
+    {"kernels", test_kernels},
     {NULL, NULL}
 };
 

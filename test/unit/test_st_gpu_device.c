@@ -302,6 +302,8 @@ static void run_rules(gpu_t *gpu)
                     UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait(queue, duo.ops[ST_A]),
                     UCS_ERR_NO_MESSAGE);
+    CU_ASSERT_EQUAL(ucp_st_op_post_ahead(duo.ops[ST_A], gpu->side[ST_A].queue,
+                                         1), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_INPROGRESS);
     CU_ASSERT_EQUAL(ucp_st_op_free(duo.ops[ST_A]), UCS_ERR_BUSY);
     CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_ERR_BUSY);

@@ -109,9 +109,17 @@ static ucs_status_t ucp_st_ahead_post(ucp_st_op_t *op, ucp_st_queue_h queue,
     ucp_st_device_op_t device;
     ucs_status_t status;
 
+    if (ucp_st_op_is_ahead(op) && (op->queue != queue)) {
+        ucp_st_refuse(queue, "uses of operation %p ahead: those on another "
+                      "queue are not over", op);
+        return UCS_ERR_BUSY;
+    }
     status = ucp_st_ahead_get_device(op, &device);
     if (status != UCS_OK) {
         return status;
+    }
+    if (op->state != UCP_ST_OP_MATCHED) { /* the lock was free meanwhile */
+        return op->status;
     }
     if (uses > (op->max_uses - op->started)) {
         return UCS_ERR_CANCELED;
