@@ -48,7 +48,7 @@ typedef struct gstream_kernel_pair_head {
 } gstream_kernel_pair_head_t;
 
 #define GSTREAM_KERNEL_PAIRS_FEW  4
-#define GSTREAM_KERNEL_PAIRS_MANY 51
+#define GSTREAM_KERNEL_PAIRS_MANY 56
 
 typedef struct gstream_kernel_pairs_few {
     gstream_kernel_pair_head_t head;

@@ -370,7 +370,7 @@ static ucs_status_t gstream_pair_set(const gstream_gpu_t *gpu,
         return UCS_ERR_INVALID_PARAM;
     }
     *args = (ucs_gstream_device_pair_t){
-        .is_send   = (unsigned long long)pair->is_send,
+        .is_send   = !!pair->is_send,
         .cell      = pair->cell,
         .record    = record,
         .other     = other,

@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 /** Most starts of one command. */
-#define UCS_GSTREAM_PAIRS_MAX 51
+#define UCS_GSTREAM_PAIRS_MAX 56
 
 
 /** What a side has in memory of the host, which the streams of both sides

@@ -58,18 +58,19 @@ typedef struct ucs_gstream_device_record {
 
 /** The start of a use of one side; addresses are the device's. */
 typedef struct ucs_gstream_device_pair {
-    unsigned long long is_send; /**< Not 0: this side is the send's */
-    unsigned long long cell;   /**< Of this side */
-    unsigned long long record; /**< The same */
-    unsigned long long other;  /**< The other side's record */
-    unsigned long long dst;    /**< The receive's buffer */
-    unsigned long long src;    /**< The send's */
-    unsigned long long length; /**< Bytes; a receive's: at most */
-    unsigned long long use;    /**< From 1 */
-    unsigned dst_width;        /**< Bytes of a row, and from one to the next; */
-    unsigned dst_pitch;        /**< 0: it has none */
-    unsigned src_width;        /**< The same */
-    unsigned src_pitch;        /**< The same */
+    unsigned long long cell;        /**< Of this side */
+    unsigned long long record;      /**< The same */
+    unsigned long long other;       /**< The other side's record */
+    unsigned long long dst;         /**< The receive's buffer */
+    unsigned long long src;         /**< The send's */
+    unsigned long long length;      /**< Bytes; a receive's: at most */
+    unsigned long long use : 63;    /**< From 1 */
+    unsigned long long is_send : 1; /**< This side is the send's */
+    unsigned dst_width;             /**< Bytes of a row, and from one to the
+                                         next; 0: it has none */
+    unsigned dst_pitch;             /**< The same */
+    unsigned src_width;             /**< The same */
+    unsigned src_pitch;             /**< The same */
 } ucs_gstream_device_pair_t;
 
 #if defined(UCS_GSTREAM_FUNC)
