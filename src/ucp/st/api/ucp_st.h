@@ -413,7 +413,8 @@ typedef struct ucp_st_op_attr {
     ucp_st_lane_t lane;      /**< Lane of a matched operation */
     const char    *protocol; /**< How the lane moves it, "none" without one; a
                                   constant string */
-    size_t        length;    /**< Bytes that a use moves: those of the send.
+    size_t        length;    /**< Bytes that a use moves: those of the send, or
+                                  fewer if a kernel has started it so.
                                   0 before the match, and for the null peer */
     uint64_t      started;   /**< Starts enqueued, or posted ahead */
     uint64_t      completed; /**< Uses whose waits pass; a receive has the data
