@@ -343,7 +343,7 @@ static void core_role(int socket, const void *arg)
     /* Both NICs, and the links both ways */
     CXIEMU_MUST(maps >= 4);
     CXIEMU_MUST(left_out == maps);
-    meet(socket); /* Who closes takes a link away */
+    meet(socket); /* The first close takes a link away */
     CXIEMU_MUST(cxiemu_side_close(&side) == 0);
 }
 
