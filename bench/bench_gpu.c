@@ -140,37 +140,48 @@ static const char *bench_nccl_find(ucs_gstream_type_t type)
                           sizeof(names) / sizeof(names[0]));
 }
 
-/* Whether all ranks can: whoever cannot has a reason */
-static int bench_gpu_agree(const char *reason, MPI_Comm comm)
+/* NULL if no rank has a reason why it cannot; else the own one, or `others` */
+static const char *bench_gpu_agree(const char *reason, const char *others,
+                                   MPI_Comm comm)
 {
-    return bench_sum(reason != NULL, comm) == 0;
+    return (bench_sum(reason != NULL, comm) == 0) ? NULL :
+           (reason != NULL)                       ? reason :
+                                                    others;
+}
+
+/* Gives rank 0's identifier to all, with the result of making it */
+static int bench_gpu_share(void *id, size_t size, int result, MPI_Comm comm)
+{
+    bench_check(MPI_Bcast(&result, 1, MPI_INT, 0, comm), "MPI_Bcast");
+    bench_check(MPI_Bcast(id, (int)size, MPI_BYTE, 0, comm), "MPI_Bcast");
+    return result;
 }
 
 /* NCCL refuses two ranks on one GPU */
 static const char *bench_nccl_open(const bench_stream_t *stream, MPI_Comm comm)
 {
-    const char *reason = bench_nccl_find(stream->type);
+    const char *reason = bench_gpu_agree(bench_nccl_find(stream->type),
+                                         "another rank has no library", comm);
     bench_nccl_id_t id;
     int rank, ranks, result;
 
-    if (!bench_gpu_agree(reason, comm)) {
-        return (reason != NULL) ? reason : "another rank has no library";
+    if (reason != NULL) {
+        return reason;
     }
     bench_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     bench_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
     memset(&id, 0, sizeof(id));
     result = (rank == 0) ? bench_nccl.get_id(&id) : 0;
-    bench_check(MPI_Bcast(&result, 1, MPI_INT, 0, comm), "MPI_Bcast");
-    bench_check(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm), "MPI_Bcast");
+    result = bench_gpu_share(&id, sizeof(id), result, comm);
     if (result == 0) {
         result = bench_nccl.init(&bench_nccl.comm, ranks, id, rank);
     }
-    reason = (result != 0) ? bench_nccl.text(result) : NULL;
-    if (bench_gpu_agree(reason, comm)) {
-        return NULL;
+    reason = bench_gpu_agree((result != 0) ? bench_nccl.text(result) : NULL,
+                             "another rank's ncclCommInitRank failed", comm);
+    if (reason != NULL) {
+        bench_nccl.comm = NULL;
     }
-    bench_nccl.comm = NULL;
-    return (reason != NULL) ? reason : "another rank's ncclCommInitRank failed";
+    return reason;
 }
 
 void bench_nccl_begin(void)
@@ -224,7 +235,9 @@ static const char *bench_nvshmem_find(ucs_gstream_type_t type)
 static const char *bench_nvshmem_open(const bench_stream_t *stream,
                                       MPI_Comm comm)
 {
-    const char *reason        = bench_nvshmem_find(stream->type);
+    const char *reason        = bench_gpu_agree(
+            bench_nvshmem_find(stream->type), "another rank has no library",
+            comm);
     bench_nvshmem_id_t id     = {
         .version = BENCH_NVSHMEM_VERSION(BENCH_NVSHMEM_ID_SIZE)
     };
@@ -233,26 +246,23 @@ static const char *bench_nvshmem_open(const bench_stream_t *stream,
     };
     int rank, ranks, result;
 
-    if (!bench_gpu_agree(reason, comm)) {
-        return (reason != NULL) ? reason : "another rank has no library";
+    if (reason != NULL) {
+        return reason;
     }
     bench_check(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
     bench_check(MPI_Comm_size(comm, &ranks), "MPI_Comm_size");
     result = (rank == 0) ? bench_nvshmem.get_id(&id) : 0;
-    bench_check(MPI_Bcast(&result, 1, MPI_INT, 0, comm), "MPI_Bcast");
-    bench_check(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, comm), "MPI_Bcast");
+    result = bench_gpu_share(&id, sizeof(id), result, comm);
     if (result == 0) {
         result = bench_nvshmem.set_id(rank, ranks, &id, &attr);
     }
     if (result == 0) {
         result = bench_nvshmem.init(BENCH_NVSHMEM_UNIQUEID, &attr);
     }
-    reason = (result != 0) ? "it does not initialise" : NULL;
-    if (bench_gpu_agree(reason, comm)) {
-        bench_nvshmem.is_open = 1;
-        return NULL;
-    }
-    return (reason != NULL) ? reason : "another rank does not initialise it";
+    reason = bench_gpu_agree((result != 0) ? "it does not initialise" : NULL,
+                             "another rank does not initialise it", comm);
+    bench_nvshmem.is_open = (reason == NULL);
+    return reason;
 }
 
 void bench_nvshmem_area_init(const bench_stream_t *stream, bench_area_t *area,
@@ -384,9 +394,7 @@ static const char *bench_mpi_device_open(const bench_stream_t *stream,
                          "memory" :
                          NULL;
     }
-    return bench_gpu_agree(reason, comm) ? NULL :
-           (reason != NULL)              ? reason :
-                                           "another rank has none";
+    return bench_gpu_agree(reason, "another rank has none", comm);
 }
 
 void bench_gpu_open(bench_stream_t *stream, bench_options_t *options,

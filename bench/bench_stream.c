@@ -158,7 +158,7 @@ void bench_area_init(const bench_stream_t *stream, bench_area_t *area,
     memset(area->host, 0, size);
 }
 
-void bench_area_cleanup(const bench_stream_t *stream, bench_area_t *area)
+void bench_area_cleanup(const bench_stream_t *stream, const bench_area_t *area)
 {
     if (area->message != area->host) {
         st_stream_free(stream->type, ST_STREAM_MEMORY_DEVICE, area->message);

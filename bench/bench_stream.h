@@ -70,7 +70,7 @@ void bench_stream_free(bench_stream_t *stream);
  * no memory. In pinned memory alone unless 'in_device'. */
 void bench_area_init(const bench_stream_t *stream, bench_area_t *area,
                      size_t size, int in_device);
-void bench_area_cleanup(const bench_stream_t *stream, bench_area_t *area);
+void bench_area_cleanup(const bench_stream_t *stream, const bench_area_t *area);
 
 /* Enqueue a copy from the host's part of an area to the GPU's, and back. */
 void bench_area_store(const bench_stream_t *stream, const bench_area_t *area);

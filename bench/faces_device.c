@@ -44,8 +44,8 @@ static uint32_t *faces_list_init(const faces_field_t *field, bench_area_t *list,
     return list->host;
 }
 
-/* Has first[i + 1] be where the list of place i is to be filled, in whose
- * course it becomes where that ends; first[0] stays 0. */
+/* Sets first[i + 1] to the begin of the list of place i; to fill that list
+ * moves it to the list's end. first[0] stays 0. */
 static void faces_list_begin(uint32_t *first, size_t num_places,
                              const uint32_t *count)
 {
@@ -138,10 +138,10 @@ void faces_device_init(faces_field_t *field)
 /* Calls a function for each area. */
 static void faces_device_each(const faces_field_t *field,
                               void (*func)(const bench_stream_t *stream,
-                                           bench_area_t *area))
+                                           const bench_area_t *area))
 {
-    faces_device_t *device = field->device;
-    bench_area_t *areas[]  = {
+    const faces_device_t *device = field->device;
+    const bench_area_t *areas[]  = {
         &device->value, &device->source, &device->updated, &device->sum,
         &device->first, &device->nodes, &device->out_place, &device->out_at,
         &device->in_first, &device->in_at, &device->out, &device->in[0],
@@ -160,17 +160,11 @@ void faces_device_cleanup(faces_field_t *field)
     free(field->device);
 }
 
-static void faces_device_store_one(const bench_stream_t *stream,
-                                   bench_area_t *area)
-{
-    bench_area_store(stream, area);
-}
-
 void faces_device_store(faces_field_t *field)
 {
     field->device->packs   = 0;
     field->device->unpacks = 0;
-    faces_device_each(field, faces_device_store_one);
+    faces_device_each(field, bench_area_store);
     bench_stream_synchronize(field->stream);
 }
 

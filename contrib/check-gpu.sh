@@ -4,7 +4,9 @@
 # and for a GPU; and the kernels of those that start messages by clang, without an
 # SDK. Nothing is run.
 set -uo pipefail
-top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+top=$ST_TOP
 
 usage()
 {
@@ -61,13 +63,7 @@ done
 kernels=$top/examples/gpu/st_device_kernels.h
 if command -v clang >/dev/null; then
     found=yes
-    compile clang -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent \
-        -nocudainc -nocudalib --cuda-device-only -O2 -Wall -Wextra -Werror -S \
-        "$kernels" -o "$out/ptx"
-    if grep -n '\.local' "$out/ptx"; then
-        echo "failed: a kernel of $kernels uses local memory"
-        rc=1
-    fi
+    compile st_ptx clang "$kernels" "$out/ptx"
     for arch in gfx90a gfx1030; do
         compile clang -x hip --offload-arch=$arch -nogpuinc -nogpulib \
             --cuda-device-only -O2 -Wall -Wextra -Werror "$kernels" \

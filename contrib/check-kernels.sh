@@ -3,7 +3,9 @@
 # Whether the committed PTX text is what clang makes of the kernels for GPUs: the
 # library's, and those of the benchmarks.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=contrib/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$ST_TOP"
 # Debian 12's; others write the same in another way
 clang='clang-14'
 
@@ -20,12 +22,8 @@ trap 'rm -rf "$work"' EXIT
 
 rc=0
 for name in src/ucs_ext/gstream_kernels bench/bench_kernels; do
-    # A CUDA that is there is not looked at
-    $clang -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent -nocudainc \
-        -nocudalib --cuda-device-only -O2 -ffp-contract=off -Isrc/ucs_ext/api \
-        -Wall -Wextra -Werror -S "$name.cu" -o "$work/ptx"
-    if grep -n '\.local' "$work/ptx"; then
-        echo "a kernel of $name.cu uses local memory"
+    if ! st_ptx $clang "$name.cu" "$work/ptx" -ffp-contract=off \
+         -Isrc/ucs_ext/api; then
         rc=1
     elif [ "${1:-}" = --update ]; then
         cp "$work/ptx" "$name.ptx"

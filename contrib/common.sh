@@ -168,6 +168,19 @@ st_make()
     st_logged "$2-make" make -C "$1" -j"$(nproc)" "${@:3}"
 }
 
+# PTX text of kernels, without an SDK: a CUDA that is there is not looked at. Fails
+# if one uses local memory, too.  Usage: st_ptx CLANG SOURCE OUTPUT [OPTION...]
+st_ptx()
+{
+    "$1" -x cuda --cuda-gpu-arch=sm_70 --cuda-path=/nonexistent -nocudainc \
+        -nocudalib --cuda-device-only -O2 -Wall -Wextra -Werror -S "$2" -o "$3" \
+        "${@:4}" || return 1
+    if grep -n '\.local' "$3"; then
+        echo "a kernel of $2 uses local memory"
+        return 1
+    fi
+}
+
 # Sets make_quick, what make is told to take less time where little is built, and
 # make_quick_tests, where it makes the tests' own programs. What make builds there
 # without them fits to it.  Usage: st_quick DIR

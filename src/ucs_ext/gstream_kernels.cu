@@ -19,7 +19,8 @@ UCS_GSTREAM_FUNC void gstream_waits(const gstream_kernel_head_t *head,
 {
     unsigned i;
 
-    for (i = UCS_GSTREAM_THREAD(); i < head->num_waits; i += head->num_threads) {
+    for (i = UCS_GSTREAM_THREAD(); i < head->num_waits;
+         i += head->num_threads) {
         while (UCS_GSTREAM_LOAD(ops[i].address) < ops[i].value) {
             UCS_GSTREAM_PAUSE();
         }

@@ -38,8 +38,9 @@
  *
  *   LENGTH         each use has a length, here its number. The send stores it
  *                  to its record in front of the first fence. The receive loads
- *                  it when it has seen that the send has begun. Whoever copies
- *                  stores it to both records, and fences, before the words
+ *                  it when it has seen that the send has begun. The side that
+ *                  copies stores it to both records, and fences, before the
+ *                  words
  *   READY          ready sends: the caller knows that the receive has started,
  *                  whose start is no command; the send copies unless halted
  *   NO_HALT        nobody halts
@@ -51,7 +52,7 @@
  *
  * Broken variants:
  *   LENGTH_LATE    the send stores the length with `decided`
- *   LENGTH_WITH    whoever copies stores it with the words
+ *   LENGTH_WITH    the side that copies stores it with the words
  *   EARLY_STORE    the words are stored before the copy
  *   NO_FENCE       ... while the copy's stores are outstanding
  *   NO_RELEASE     no fence before `begun`: the stream's stores are in a cache

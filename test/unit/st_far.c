@@ -119,6 +119,21 @@ size_t st_far_hear(const st_far_t *far, void *message)
     return (size_t)read(far->fd, message, ST_FAR_ADDRESS);
 }
 
+ucs_status_t st_far_connect(const st_far_t *far, ucp_st_worker_h worker,
+                            ucp_st_peer_h *peer_p)
+{
+    ucs_status_t status = st_far_tell(far, worker);
+    uint8_t address[ST_FAR_ADDRESS];
+    size_t length;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    length = st_far_hear(far, address);
+    return (length == 0) ? UCS_ERR_CANCELED :
+                           ucp_st_peer_create(worker, address, length, peer_p);
+}
+
 static int st_far_say(const st_far_t *far, char message)
 {
     return send(far->fd, &message, 1, MSG_NOSIGNAL) == 1;

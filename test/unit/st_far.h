@@ -60,6 +60,12 @@ ucs_status_t st_far_tell(const st_far_t *far, ucp_st_worker_h worker);
  *  length, 0 if it parts, or is gone. */
 size_t st_far_hear(const st_far_t *far, void *address);
 
+/** Tell the other process the address of a worker, and make a peer of what it
+ *  tells. UCS_ERR_CANCELED if it parts, or is gone; what
+ *  ucp_st_worker_get_address() and ucp_st_peer_create() return. */
+ucs_status_t st_far_connect(const st_far_t *far, ucp_st_worker_h worker,
+                            ucp_st_peer_h *peer_p);
+
 /** Wait until the other process is here, too; 0 if it parts, or is gone. */
 int st_far_meet(const st_far_t *far);
 

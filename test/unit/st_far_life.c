@@ -37,19 +37,8 @@ static st_far_t other;
  * connected nobody would find out on the way. */
 static ucs_status_t life_connect(life_t *life)
 {
-    uint8_t address[ST_FAR_ADDRESS];
-    ucs_status_t status;
-    size_t length;
+    ucs_status_t status = st_far_connect(life->far, life->worker, &life->peer);
 
-    status = st_far_tell(life->far, life->worker);
-    if (status != UCS_OK) {
-        return status;
-    }
-    length = st_far_hear(life->far, address);
-    if (length == 0) {
-        return UCS_ERR_CANCELED;
-    }
-    status = ucp_st_peer_create(life->worker, address, length, &life->peer);
     if ((status == UCS_OK) && !st_far_meet(life->far)) {
         return UCS_ERR_CANCELED;
     }

@@ -377,7 +377,7 @@ static void run_stale(gpu_t *gpu)
 }
 
 /* A side fails while a kernel waits: that ends, as do all later calls */
-static void run_fails(gpu_t *gpu, int who)
+static void run_fails(gpu_t *gpu, int side)
 {
     test_kernel_result_t result;
     ucp_st_op_h op;
@@ -389,7 +389,7 @@ static void run_fails(gpu_t *gpu, int who)
     while (ucp_st_direct_pair_begun(ucp_st_direct_op(duo.ops[ST_A]), 0) == 0) {
         (void)sched_yield();
     }
-    op = duo.ops[who];
+    op = duo.ops[side];
     ucp_st_worker_lock(op->worker);
     ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
     ucp_st_worker_unlock(op->worker);

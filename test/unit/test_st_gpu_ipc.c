@@ -266,16 +266,11 @@ typedef struct {
 
 static void life_init(life_t *life)
 {
-    uint8_t address[ST_FAR_ADDRESS];
-    size_t length;
-
     life->where   = task.places[task.is_second];
     life->is_send = (task.is_send != task.is_second);
     st_side_init(&life->side);
-    CU_ASSERT_EQUAL(st_far_tell(&life->far, life->side.worker), UCS_OK);
-    length = st_far_hear(&life->far, address);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(life->side.worker, address, length,
-                                             &life->side.peer), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(st_far_connect(&life->far, life->side.worker,
+                                         &life->side.peer), UCS_OK);
 }
 
 /* Whether this side opens the other one's memory: it is in a device that this

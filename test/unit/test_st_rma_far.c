@@ -75,14 +75,9 @@ static void far_init_window(far_t *far, st_window_t *window, int is_library)
 
 static void far_init(far_t *far)
 {
-    uint8_t theirs[ST_FAR_ADDRESS];
-    size_t length;
-
     st_side_init(&far->side);
-    CU_ASSERT_EQUAL(st_far_tell(&far->other, far->side.worker), UCS_OK);
-    length = st_far_hear(&far->other, theirs);
-    CU_ASSERT_EQUAL_FATAL(ucp_st_peer_create(far->side.worker, theirs, length,
-                                             &far->side.peer), UCS_OK);
+    CU_ASSERT_EQUAL_FATAL(st_far_connect(&far->other, far->side.worker,
+                                         &far->side.peer), UCS_OK);
     far_init_window(far, &far->window, 1);
 }
 

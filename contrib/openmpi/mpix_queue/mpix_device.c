@@ -53,11 +53,8 @@ static const char *mpix_device_cause(ucs_status_t status)
                "buffers have to be in memory of GPUs, on lane direct, and the "
                "stream of the GPU that has this one's (the log says more)";
     case UCS_ERR_BUSY:
-        return "is started already and not waited for, or was last used on "
-               "another queue and the host has not seen its wait pass "
-               "(MPIX_Queue_wait there)";
     case UCS_ERR_CANCELED:
-        return "cannot be started: the peer has freed its half";
+        return mpix_enqueue_cause(status, 1);
     default:
         return ucs_status_string(status);
     }

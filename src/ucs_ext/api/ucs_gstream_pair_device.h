@@ -266,7 +266,8 @@ ucs_gstream_device_end(const ucs_gstream_device_pair_t *pair, unsigned what,
 {
     unsigned copies = what & UCS_GSTREAM_DEVICE_COPIES;
 
-    if (copies) { /* The send's has it already */
+    if (copies) { /* The send's has it, but clang would put `pair` into local
+                     memory to choose between them */
         UCS_GSTREAM_STORE(UCS_GSTREAM_RECORD(pair->record, length), length);
         UCS_GSTREAM_STORE(UCS_GSTREAM_RECORD(pair->other, length), length);
     }

@@ -55,8 +55,8 @@ static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
  *  the stream; takes the worker's lock. */
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
-/** Ask the runtime whether the buffers of operations are still there, or NULL:
- *  before a start is checked, without a lock. */
+/** Before a start is checked, without a lock: ask the runtime whether the
+ *  buffers of operations are still there. Operations may be NULL. */
 void ucp_st_stage_look(const ucp_st_op_h *ops, size_t count);
 
 /** A start on the queue: UCS_ERR_UNSUPPORTED, logged, if its stream cannot copy

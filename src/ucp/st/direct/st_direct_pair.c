@@ -249,11 +249,10 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                     op->memory.type, op->memory.device,
                     ucs_gstream_ipc_find(op->memory.type, other->key.device));
         }
-        if (status != UCS_OK) {
-            return status;
+        if (status == UCS_OK) {
+            ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address);
         }
-        ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address);
-        return UCS_OK;
+        return status;
     }
     op->is_opening = 1;
     return ucp_st_direct_gpu_open_ipc(direct, &other->key, op->memory.device);
