@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiles each public header alone, as C11 and as C++ (also in extern "C"), and
-# contrib/charm.
+# Compiles each public header alone, as C11 and, in extern "C", as C++11, all of
+# them as C++20, and contrib/charm.
 # usage: contrib/check-headers.sh [BUILD-FOLDER]
 set -euo pipefail
 # shellcheck source=contrib/common.sh
@@ -35,6 +35,7 @@ echo '#include <ucs/config/parser.h>' |
 
 status=0
 count=0
+all=
 with_mpi=$(st_value "$build" MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
@@ -48,10 +49,10 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     */api/*) name=${header##*/api/} ;;
     *) name=${header##*/} ;;
     esac
-    # Twice, as the include guard has to work, and with a use of nothing; in C++11
-    # first as programs in C++ may include headers of C
-    for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
-                    "$cxx -x c++ -std=c++20"; do
+    all+="#include <$name>"$'\n'
+    # Twice, as the include guard has to work, and with a use of nothing; in C++ as
+    # programs may include headers of C
+    for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11"; do
         begin='' end=''
         [[ $language != *c++11 ]] || begin='extern "C" {' end='}'
         if ! printf '%s\n#include <%s>\n%s\n#include <%s>\nint st_unused;\n' \
@@ -63,6 +64,11 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
         count=$((count + 1))
     done
 done
+
+if ! $cxx -x c++ -std=c++20 "${warnings[@]}" "${flags[@]}" - <<<"$all"; then
+    echo "all headers: do not compile with $cxx -std=c++20"
+    status=1
+fi
 
 # Calls that the number of arguments tells apart: macros in C, overloads in C++;
 # and programs for other interfaces

@@ -217,6 +217,10 @@ class Group:
         if section["card"] != "none":
             self.set_lane(lane, section.get("tls", "posix,self" if lane == "direct"
                                             else "cxi_trig,self"))
+        if self.kind == "suites":
+            # Each case opens workers, and the memory of 256 receives, as programs
+            # have it, takes longer than most cases do
+            self.environment["UCX_CXI_TRIG_RX_QUEUE_LEN"] = "32"
         self.set_stream(options.runtimes)
         if options.limit: # A case that hangs names itself
             self.environment["ST_CUNIT_TIMEOUT"] = str(options.limit // 3 + 1)

@@ -65,8 +65,10 @@
  * @param [out] minor   The version's second number.
  * @param [out] release Its third one.
  */
+BEGIN_C_DECLS
 extern void ucp_get_version(unsigned *major, unsigned *minor,
                             unsigned *release) __attribute__((weak));
+END_C_DECLS
 
 
 /** The layout that a version of UCX has. */
