@@ -68,13 +68,14 @@ SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
 # are not of a lane include its header for them alone.
 LAYERS = {
     "api": r"",
-    "core": r"core/.*",
-    "ctrl": r"(core|ctrl)/.*",
+    "ctrl": r"ctrl/.*|core/st_(component|log|peer|process|proto|ucp|worker)\.h",
+    "core": r"(core|ctrl)/.*",
     "trig": r"(core|ctrl|trig)/.*",
     "direct": r"(core|ctrl|direct)/.*",
     "host": r"(core|ctrl|host)/.*",
     "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
     "tag": r"(core|ctrl|tag)/.*",
+    "channel": r"channel/.*|core/st_(log|stack)\.h",
 }
 INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]*)[>"]', re.M)
 faults = 0

@@ -249,7 +249,7 @@ cp "$top/contrib/check-includes.py" "$tree/contrib/"
 cp -r --parents "$top/src/ucp/st" "$top/src/ucs_ext" "$tree/"
 mv "$tree/$top/src" "$tree/"
 expect "check-includes.py" 0 'files checked' "$tree/contrib/check-includes.py"
-for words in 'api core/st_op.h' 'core ctrl/st_ctrl.h' 'core trig/st_trig.h' \
+for words in 'api core/st_op.h' 'ctrl core/st_op.h' 'core trig/st_trig.h' \
              'core rma/st_rma.h' 'core tag/st_batch.h' 'ctrl host/st_host.h' \
              'ctrl rma/st_rma.h' 'ctrl tag/st_batch.h' \
              'trig direct/st_direct.h' 'trig rma/st_rma.h' \
@@ -257,7 +257,8 @@ for words in 'api core/st_op.h' 'core ctrl/st_ctrl.h' 'core trig/st_trig.h' \
              'host direct/st_direct.h' 'host rma/st_rma.h' \
              'rma trig/st_trig_dev.h' 'rma direct/st_direct.h' \
              'rma host/st_host.h' 'rma tag/st_batch.h' 'tag rma/st_rma.h' \
-             'tag host/st_host.h' 'core ../trig/st_trig.h'; do
+             'tag host/st_host.h' 'channel core/st_worker.h' \
+             'core ../trig/st_trig.h'; do
     read -r folder header <<<"$words"
     echo "#include \"$header\"" >>"$tree/src/ucp/st/$folder/planted.h"
     echo "src/ucp/st/$folder/planted.h: may not include $header"

@@ -10,8 +10,8 @@
 
 #include "st_pair.h"
 
+#include "core/st_notice.h"
 #include "core/st_proto.h"
-#include "ctrl/st_notice.h"
 #include "direct/st_direct_proto.h"
 #include "rma/st_rma_proto.h"
 

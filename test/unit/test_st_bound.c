@@ -9,9 +9,9 @@
 #include "st_window.h"
 
 #include "core/st_lane.h"
+#include "core/st_peer.h"
 #include "core/st_worker.h"
 #include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
 #include "ctrl/st_service.h"
 #include "trig/st_trig_dev.h"
 
@@ -256,7 +256,7 @@ ST_CASE_IF(close_late, st_lane() == UCP_ST_LANE_HOST,
     a = &pair.side[ST_A];
     st_hook_late_close(&ucp_st_svc(a->worker)->num_closes);
     ucp_st_worker_lock(a->worker);
-    ucp_st_leave_lost(a->peer, UCS_ERR_CONNECTION_RESET);
+    ucp_st_peer_lost(a->peer, UCS_ERR_CONNECTION_RESET);
     ucp_st_worker_unlock(a->worker);
     while (!st_hook_is_late_close_over()) {
         ucp_st_worker_progress(a->worker);

@@ -12,11 +12,11 @@
 #include "st_stream.h"
 
 #include "direct/st_direct.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
 #include "core/st_op.h"
+#include "core/st_peer.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <string.h>
 
@@ -153,7 +153,7 @@ static void scene_copy(const scene_t *scene)
 static void lose(st_side_t *side)
 {
     ucp_st_worker_lock(side->worker);
-    ucp_st_leave_lost(side->peer, UCS_ERR_ENDPOINT_TIMEOUT);
+    ucp_st_peer_lost(side->peer, UCS_ERR_ENDPOINT_TIMEOUT);
     ucp_st_worker_unlock(side->worker);
 }
 

@@ -11,12 +11,13 @@
 #include "st_hook.h"
 #include "st_pair.h"
 
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
-#include "ctrl/st_notice.h"
+#include "core/st_leave.h"
+#include "core/st_notice.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
+#include "core/st_watch.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <sched.h>
 #include <semaphore.h>
@@ -109,7 +110,7 @@ static void scene_lose(scene_t *scene, int i, ucs_status_t status)
     ucp_st_worker_h worker = scene->pair.side[i].worker;
 
     ucp_st_worker_lock(worker);
-    ucp_st_leave_lost(scene->pair.side[i].peer, status);
+    ucp_st_peer_lost(scene->pair.side[i].peer, status);
     ucp_st_worker_unlock(worker);
 }
 
@@ -315,7 +316,7 @@ ST_CASE(bye_is_last)
         ucp_st_worker_unlock(side[ST_A].worker);
     }
     ucp_st_worker_lock(side[ST_A].worker);
-    ucp_st_ctrl_ask(side[ST_A].peer);
+    ucp_st_watch_ask_peer(side[ST_A].peer);
     ucp_st_worker_unlock(side[ST_A].worker);
     (void)ucp_st_worker_progress(side[ST_A].worker);
     st_hook_am_send(NULL);
@@ -348,7 +349,7 @@ static void run_bye_unread(void)
     st_side_cleanup(&side[ST_A]);
     ucp_st_worker_lock(side[ST_B].worker);
     CU_ASSERT_TRUE(side[ST_B].peer->told_last);
-    ucp_st_ctrl_ask(side[ST_B].peer);
+    ucp_st_watch_ask_peer(side[ST_B].peer);
     ucp_st_worker_unlock(side[ST_B].worker);
     do { /* the host learns it as ever */
         (void)ucp_st_worker_progress(side[ST_B].worker);
@@ -582,7 +583,7 @@ static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
     ucp_st_worker_h worker = scene->pair.side[i].worker;
 
     ucp_st_worker_lock(worker);
-    ucp_st_notice_handle(worker, msg);
+    ucp_st_notice_receive(worker, msg, sizeof(*msg));
     ucp_st_worker_unlock(worker);
 }
 

@@ -11,7 +11,6 @@
 #include "core/st_proto.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
-#include "ctrl/st_leave.h"
 #include "rma/st_rma_proto.h"
 
 #include <stdlib.h>
@@ -425,7 +424,7 @@ END_CASE(declared_gone)
     }
     st_quiet(&windows[ST_A]);
     ucp_st_worker_lock(a->worker);
-    ucp_st_leave_lost(a->peer, UCS_ERR_ENDPOINT_TIMEOUT);
+    ucp_st_peer_lost(a->peer, UCS_ERR_ENDPOINT_TIMEOUT);
     while (a->peer->status == UCS_OK) {
         ucp_st_worker_unlock(a->worker);
         (void)ucp_st_worker_progress(a->worker);

@@ -9,6 +9,7 @@
 
 #include "core/st_component.h"
 #include "core/st_lane.h"
+#include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 #include "direct/st_direct.h"
 #include "host/st_host.h"
@@ -16,11 +17,12 @@
 #include "tag/st_batch.h"
 #include "trig/st_trig.h"
 
-/* The last one serves what the others have added to its UCP worker */
+/* What is before ctrl adds to its UCP worker, which it serves from then on */
 const ucp_st_component_t *const ucp_st_components[UCP_ST_NUM_COMPONENTS] = {
     &ucp_st_rma_component,
     &ucp_st_tag_component,
-    &ucp_st_ctrl_component
+    &ucp_st_ctrl_component,
+    &ucp_st_watch_component
 };
 
 const ucp_st_lane_ops_t *const ucp_st_lane_table[UCP_ST_LANE_LAST] = {

@@ -152,10 +152,7 @@ ucp_st_channel_ctx_create(const ucp_st_channel_ctx_params_t *params,
     ucs_list_head_init(&ctx->told);
     ucs_list_head_init(&ctx->uses);
     ucs_list_head_init(&ctx->pairs);
-    status = st_channel_waits_init(ctx);
-    if (status == UCS_OK) {
-        status = st_channel_ctrl_init(ctx);
-    }
+    status = st_channel_ctrl_init(ctx);
     if (status != UCS_OK) {
         (void)ucp_st_channel_ctx_destroy(ctx);
         return status;

@@ -10,7 +10,6 @@
 #define UCP_ST_CHANNEL_INT_H_
 
 #include "core/st_stack.h"
-#include "core/st_waits.h"
 
 #include <ucp_st_msg.h>
 
@@ -108,7 +107,6 @@ struct ucp_st_channel_ctx {
     int                 is_posting; /* ... which is being done */
     st_channel_op_t     *controls[ST_CHANNEL_CONTROLS]; /* Receives */
     int                 is_closing;
-    double              warn_time; /* UCX_ST_WARN_TIME, s */
     unsigned            idle;      /* Rounds of progress that found nothing */
     double              look_time; /* Of the last look for what waits, s */
 };
@@ -163,8 +161,10 @@ struct ucp_st_channel {
     uint64_t             asked;      /* The other one's move that waits for an
                                         answer; 0: none */
     uint64_t             count;      /* The other end's next number */
-    ucp_st_look_t        look;       /* While it waits for the other end */
-    ucp_st_note_h        note;       /* Of that; or NULL */
+    double               waits_since; /* For the other end, s; 0: it does not */
+    uint64_t             waits_number; /* Which of its waits that is */
+    int                  is_noted;   /* A note of it was made, or tried */
+    ucp_st_note_h        note;       /* That one; or NULL */
 };
 
 
@@ -281,8 +281,6 @@ void st_channel_move_cleanup(ucp_st_channel_h channel);
 
 
 /* st_channel_waits.c: what waits for other ends */
-
-ucs_status_t st_channel_waits_init(ucp_st_channel_ctx_h ctx);
 
 /** A round of progress found nothing: look now and then. */
 void st_channel_waits_progress(ucp_st_channel_ctx_h ctx);

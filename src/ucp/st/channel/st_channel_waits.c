@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_channel_waits.c - channels that wait for their other ends say so once.
+ * st_channel_waits.c - channels that wait for their other ends have the process
+ * say so.
  *
- * The thread that makes the calls looks, while it finds nothing to do. In a
- * context with an st worker what waits is noted there, so that the process
- * tells it, too, when it is asked.
+ * The thread that makes the calls looks, while it finds nothing to do.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "channel/st_channel.h"
-#include "core/st_config.h"
-#include "core/st_waits.h"
-#include "core/st_worker.h"
+
+#include <ucp_st.h>
 
 #include <stdio.h>
+#include <time.h>
 
 /* Rounds of progress that find nothing from one look at the clock to the next,
  * and seconds between two looks at all channels */
@@ -30,23 +29,12 @@ enum {
 };
 
 
-ucs_status_t st_channel_waits_init(ucp_st_channel_ctx_h ctx)
-{
-    ucp_st_config_t config;
-    ucs_status_t status = ucp_st_config_read(&config);
-
-    if (status == UCS_OK) {
-        ctx->warn_time = config.warn_time;
-        ucp_st_config_release(&config);
-    }
-    return status;
-}
-
 void st_channel_waits_end(ucp_st_channel_h channel)
 {
     ucp_st_note_end(channel->note);
-    channel->note       = NULL;
-    channel->look.since = 0;
+    channel->note        = NULL;
+    channel->is_noted    = 0;
+    channel->waits_since = 0;
 }
 
 /* Which wait it is, and the words for it; 0 if there is none */
@@ -81,11 +69,8 @@ static int st_channel_waits_find(ucp_st_channel_h channel, uint64_t *number_p,
     return 1;
 }
 
-/* A context with an st worker has its waits noted there; another one warns */
-static void st_channel_waits_look(ucp_st_channel_h channel,
-                                  ucp_st_waits_t *waits)
+static void st_channel_waits_look(ucp_st_channel_h channel, double now)
 {
-    ucp_st_look_t *look = &channel->look;
     uint64_t number;
     char text[192], who[64];
 
@@ -93,45 +78,38 @@ static void st_channel_waits_look(ucp_st_channel_h channel,
         st_channel_waits_end(channel);
         return;
     }
-    if (look->number != number) {
+    if ((channel->waits_since == 0) || (channel->waits_number != number)) {
         st_channel_waits_end(channel);
-    }
-    if (!ucp_st_waits_see(waits, look, number)) {
-        return;
-    }
-    snprintf(who, sizeof(who), "channel %lu, end %u", channel->id,
-             channel->end);
-    if (channel->ctx->st_worker == NULL) {
-        ucp_st_waits_begin(waits, who, look);
-        ucp_st_waits_add(waits, "%s", text);
-    } else if ((channel->note == NULL) && (look->since < waits->now)) {
-        (void)ucp_st_note_begin(who, text, waits->now - look->since,
+        channel->waits_since  = now;
+        channel->waits_number = number;
+    } else if (!channel->is_noted) {
+        channel->is_noted = 1;
+        snprintf(who, sizeof(who), "channel %lu, end %u", channel->id,
+                 channel->end);
+        (void)ucp_st_note_begin(who, text, now - channel->waits_since,
                                 &channel->note);
     }
 }
 
 void st_channel_waits_progress(ucp_st_channel_ctx_h ctx)
 {
-    int is_noted = (ctx->st_worker != NULL);
     ucp_st_channel_h channel;
-    ucp_st_waits_t waits;
-    char text[UCP_ST_WAITS_WARN_SIZE];
+    struct timespec ts;
+    double now;
     unsigned i;
 
     if ((++ctx->idle % ST_CHANNEL_WAITS_ROUNDS) != 0) {
         return;
     }
-    ucp_st_waits_init(&waits, text, sizeof(text),
-                      is_noted ? 0 : ctx->warn_time);
-    if (((waits.now - ctx->look_time) < ST_CHANNEL_WAITS_TIME) ||
-        (!is_noted && (ctx->warn_time == 0))) {
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    now = ts.tv_sec + (ts.tv_nsec * 1e-9);
+    if ((now - ctx->look_time) < ST_CHANNEL_WAITS_TIME) {
         return;
     }
-    ctx->look_time = waits.now;
+    ctx->look_time = now;
     for (i = 0; i < ST_CHANNEL_BUCKETS; ++i) {
         ucs_list_for_each(channel, &ctx->channels[i], link) {
-            st_channel_waits_look(channel, &waits);
+            st_channel_waits_look(channel, now);
         }
     }
-    ucp_st_waits_warn(&waits);
 }

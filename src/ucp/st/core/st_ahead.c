@@ -17,22 +17,6 @@
 /* Kernels tell uses by half a word, of which the largest numbers end waits */
 #define UCP_ST_AHEAD_MAX (UCP_ST_RELEASE >> 2)
 
-uint64_t ucp_st_op_uses_started(const ucp_st_op_t *op)
-{
-    uint64_t begun;
-
-    if ((op->ahead == 0) || (op->ahead < op->started) || (op->lane == NULL)) {
-        return op->started;
-    }
-    begun = ucs_max(op->lane->op.begun(op), op->enqueued);
-    return ucs_min(begun, op->started);
-}
-
-int ucp_st_ahead_is_unbegun(const ucp_st_op_t *op)
-{
-    return ucp_st_op_uses_started(op) < op->started;
-}
-
 int ucp_st_ahead_is_in_use(const ucp_st_op_t *op)
 {
     return ucp_st_op_is_ahead(op) &&

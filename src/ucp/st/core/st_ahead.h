@@ -26,12 +26,6 @@ static inline int ucp_st_op_is_ahead(const ucp_st_op_t *op)
            op->lane->op.ahead->is_open(op, op->ahead);
 }
 
-/** Uses that are started, but those posted ahead that no kernel has begun. */
-uint64_t ucp_st_op_uses_started(const ucp_st_op_t *op);
-
-/** Non-zero if there are such ones. */
-int ucp_st_ahead_is_unbegun(const ucp_st_op_t *op);
-
 /** Non-zero while a kernel has begun a use and not waited for it. */
 int ucp_st_ahead_is_in_use(const ucp_st_op_t *op);
 

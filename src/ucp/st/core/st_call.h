@@ -9,13 +9,13 @@
  * the functions up to that number, in order. So a function of a lane may be
  * late, and the stream never waits for one: what has to be over before the
  * stream goes on is waited for by a word.
- *
- * ctrl/st_call.c has all but the types, as it needs the service thread.
  */
 #ifndef UCP_ST_CALL_H_
 #define UCP_ST_CALL_H_
 
 #include <ucp_st.h>
+
+#include "ctrl/st_service.h"
 
 #include <ucs/datastruct/list.h>
 
@@ -77,5 +77,26 @@ void ucp_st_calls_undo(ucp_st_calls_t *calls, uint64_t seq);
 /** Run those that the stream has come to, unless another thread does: how many
  *  were run. With no lock. */
 unsigned ucp_st_calls_run(ucp_st_calls_t *calls);
+
+/** A worker's part. */
+typedef struct ucp_st_call_worker {
+    pthread_mutex_t         lock;    /* protects the list; taken before that of
+                                        a queue's calls, and held while they are
+                                        run */
+    ucs_list_link_t         queues;  /* ucp_st_calls_t */
+    int                     has_news;/* a queue has open calls that had none;
+                                        atomic */
+    double                  time;    /* of the last news, s; the thread's */
+    ucp_st_service_client_t service; /* its own */
+} ucp_st_call_worker_t;
+
+/** Set the part up, and undo that. No other thread uses the worker, nor for the
+ *  next ones. */
+void ucp_st_call_init(ucp_st_worker_h worker);
+void ucp_st_call_cleanup(ucp_st_worker_h worker);
+
+/** Have the service thread serve it, and end that. There are no queues. */
+ucs_status_t ucp_st_call_start(ucp_st_worker_h worker);
+void ucp_st_call_stop(ucp_st_worker_h worker);
 
 #endif

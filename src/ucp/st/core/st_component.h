@@ -4,7 +4,8 @@
  *
  * A component has tables of functions here, and a part of its own in each
  * worker, peer and queue; a lane has (st_lane.h), too. st_components.c lists
- * them all. They include core; core includes none of them.
+ * them all. They include core; core includes none of them but ctrl, which is
+ * below it.
  */
 #ifndef UCP_ST_COMPONENT_H_
 #define UCP_ST_COMPONENT_H_
@@ -24,6 +25,7 @@ typedef enum {
 /** The parts; that of a lane is number UCP_ST_PART_LANES + its id. */
 typedef enum {
     UCP_ST_PART_CTRL,
+    UCP_ST_PART_WATCH,
     UCP_ST_PART_RMA,
     UCP_ST_PART_TAG,
     UCP_ST_PART_LANES,
@@ -56,7 +58,7 @@ typedef struct ucp_st_worker_hooks {
     /** Tell what is under way at the end of the worker. The lock is held. */
     ucp_st_drain_t (*drain)(ucp_st_worker_h worker);
 
-    /** Ask about the peers that something here waits for (ucp_st_ctrl_ask()).
+    /** Ask about the peers that something here waits for (ucp_st_watch_ask()).
      *  The lock is held, other threads use the worker. */
     void (*ask)(ucp_st_worker_h worker);
 
@@ -120,7 +122,7 @@ typedef struct ucp_st_component {
     ucp_st_queue_hooks_t  queue;
 } ucp_st_component_t;
 
-#define UCP_ST_NUM_COMPONENTS 3
+#define UCP_ST_NUM_COMPONENTS 4
 
 /** All of them, in the order in which they are opened. */
 extern const ucp_st_component_t *const
@@ -131,66 +133,6 @@ extern const ucp_st_component_t *const
     for (const ucp_st_component_t *const *_it = ucp_st_components; \
          (_it < &ucp_st_components[UCP_ST_NUM_COMPONENTS]) && \
          (((_component) = *_it) != NULL); ++_it)
-
-/*
- * What core calls of ctrl, which reaches peers over UCP.
- */
-
-/** Length of the service thread's address, bytes; 0 if it has no UCP worker.
- *  The lock is not held, nor for the next four. */
-size_t ucp_st_svc_address_length(ucp_st_worker_h worker);
-
-/** Write the address. */
-void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer);
-
-/** Learn how to reach the peer's service thread, unless that is known already;
- *  `length` is 0 if the peer has no UCP worker for it. */
-ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
-                                   size_t length);
-
-/** Make the endpoint for control messages. */
-ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_h peer, const void *ucp_address,
-                                 ucp_ep_h *ep_p);
-
-/** Undo both, until `end`, a time of ucp_st_worker_now(). No other thread uses
- *  the endpoints. */
-void ucp_st_ctrl_disconnect(ucp_st_peer_h peer, double end);
-
-/** Send what is in the outbox. The lock is not held. */
-void ucp_st_ctrl_flush(ucp_st_worker_h worker);
-
-/**
- * Progress the UCP worker once, decide about peers that are going, ask now and
- * then about those that something waits for, end freed operations, and send the
- * outbox; non-zero if UCP did something. The lock is not held.
- */
-unsigned ucp_st_ctrl_progress(ucp_st_worker_h worker);
-
-/**
- * Tell peers of failures that they do not know yet. If it is time, also ask
- * about peers that streams wait for, and about those that are gone: some NICs
- * silently drop messages that they cannot deliver, and report that the peer is
- * gone only if asked. Non-zero if there are peers to watch. The lock is held.
- */
-int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
-
-/** Have the service thread look after peers now. With the lock held or not. */
-void ucp_st_watch_wake(ucp_st_worker_h worker);
-
-/** Something waits that the waits hook tells of: have the service thread look
- *  from now on, if it does not. With the lock held or not. */
-void ucp_st_watch_begin(ucp_st_worker_h worker);
-
-/** Send BYE to all peers, and have UCP deliver it. The lock is not held. */
-void ucp_st_leave_say_bye(ucp_st_worker_h worker);
-
-/** `time` seconds after that: ask the service threads of the peers that have
- *  not answered, whose hosts make no calls or are slow. Non-zero while it is
- *  worth while to wait for an answer. The lock is not held. */
-int ucp_st_leave_ask_last(ucp_st_worker_h worker, double time);
-
-/** Note that a transport has lost a peer. The lock is held. */
-void ucp_st_leave_lost(ucp_st_peer_h peer, ucs_status_t status);
 
 /** Allocate an object of `size` bytes and a part of it for each component and
  *  lane, all zero. The object has, at `parts_offset`, an array of

@@ -9,39 +9,16 @@
 
 #include "core/st_exchange.h"
 #include "core/st_log.h"
+#include "core/st_progress.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
 
 #define UCP_ST_EXCHANGE_FLAGS_ALL UCP_ST_EXCHANGE_FLAG_COUPLED
-
-static void ucp_st_exchange_put(ucp_st_exchange_t *exchange)
-{
-    unsigned i;
-
-    if (--exchange->refs > 0) {
-        return;
-    }
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        free(exchange->parts[i]);
-    }
-    free(exchange->ops);
-    free(exchange);
-}
-
-void ucp_st_exchange_leave(ucp_st_op_t *op)
-{
-    ucp_st_exchange_t *exchange = op->exchange;
-
-    if (exchange != NULL) {
-        exchange->ops[op->exchange_index] = NULL;
-        op->exchange                      = NULL;
-        ucp_st_exchange_put(exchange);
-    }
-}
 
 /* Thresholds of uses are counted with all operations */
 static ucs_status_t ucp_st_exchange_check_new(ucp_st_exchange_h exchange)
@@ -218,7 +195,7 @@ ucs_status_t ucp_st_exchange_match(ucp_st_exchange_h exchange)
     /* Those that were given before may still be opening what they need */
     while ((status == UCS_OK) &&
            (ucp_st_exchange_match_test(exchange) == UCS_INPROGRESS)) {
-        ucp_st_worker_pause(&idle, ucp_st_ctrl_progress(exchange->worker));
+        ucp_st_progress_pause(&idle, ucp_st_progress(exchange->worker));
     }
     return status;
 }

@@ -36,7 +36,11 @@ static inline ucp_st_shares_t ucp_st_exchange_shares(const ucp_st_op_t *op)
                                       UCP_ST_SHARES_EXCHANGE;
 }
 
-/** An operation goes, whether it is of an exchange or not. The lock is held. */
+/** A reference goes: with the last one, the exchange. The lock is held, as for
+ *  the next one. */
+void ucp_st_exchange_put(ucp_st_exchange_t *exchange);
+
+/** An operation goes, whether it is of an exchange or not. */
 void ucp_st_exchange_leave(ucp_st_op_t *op);
 
 #endif

@@ -75,7 +75,7 @@ typedef struct ucp_st_lane_peer_ops {
     /** Undo that. The lock is not held, no other thread uses the worker. */
     void (*disconnect)(ucp_st_peer_t *peer);
 
-    /** Find out whether the peer is there; ucp_st_leave_lost() if not. */
+    /** Find out whether the peer is there; ucp_st_peer_lost() if not. */
     void (*check)(ucp_st_peer_t *peer);
 } ucp_st_lane_peer_ops_t;
 

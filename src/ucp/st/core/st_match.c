@@ -28,99 +28,16 @@
 #include "core/st_exchange.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_progress.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs_trace.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-/* What waits under a tag and scope of a peer; made if it is not there and `add`
- * is set. NULL if not, or without memory. */
-static ucp_st_key_t *ucp_st_match_key(ucp_st_peer_t *peer, uint64_t tag,
-                                      uint64_t scope, int add)
-{
-    ucp_st_key_id_t id = {.tag = tag, .scope = scope};
-    ucp_st_key_t *key;
-    khiter_t iter;
-    int ret;
-
-    iter = kh_get(ucp_st_keys, &peer->keys, id);
-    if (iter != kh_end(&peer->keys)) {
-        return kh_value(&peer->keys, iter);
-    }
-    key = add ? calloc(1, sizeof(*key)) : NULL;
-    if (key == NULL) {
-        return NULL;
-    }
-    iter = kh_put(ucp_st_keys, &peer->keys, id, &ret);
-    if (ret < 0) {
-        free(key);
-        return NULL;
-    }
-    key->id = id;
-    for (ret = 0; ret < 2; ++ret) {
-        ucs_list_head_init(&key->local[ret]);
-        ucs_list_head_init(&key->remote[ret]);
-    }
-    kh_value(&peer->keys, iter) = key;
-    return key;
-}
-
-/* Free a key under which nothing waits */
-static void ucp_st_match_key_put(ucp_st_peer_t *peer, ucp_st_key_t *key)
-{
-    int dir;
-
-    for (dir = 0; dir < 2; ++dir) {
-        if (!ucs_list_is_empty(&key->local[dir]) ||
-            !ucs_list_is_empty(&key->remote[dir])) {
-            return;
-        }
-    }
-    kh_del(ucp_st_keys, &peer->keys, kh_get(ucp_st_keys, &peer->keys, key->id));
-    free(key);
-}
-
-void ucp_st_match_forget(ucp_st_op_t *op)
-{
-    ucp_st_key_t *key = op->key;
-
-    if (key == NULL) {
-        return;
-    }
-    op->key              = NULL;
-    key->count[op->dir] -= !op->freed;
-    ucs_list_del(&op->key_list);
-    ucp_st_match_key_put(op->peer, key);
-}
-
-static void ucp_st_match_drop_remote(ucp_st_peer_t *peer, ucp_st_key_t *key,
-                                     ucp_st_remote_op_t *remote)
-{
-    ucs_list_del(&remote->list);
-    ucp_st_match_key_put(peer, key);
-    free(remote);
-}
-
-void ucp_st_match_cleanup(ucp_st_peer_t *peer)
-{
-    ucp_st_remote_op_t *remote, *tmp;
-    ucp_st_key_t *key;
-    int dir;
-
-    kh_foreach_value(&peer->keys, key, {
-        for (dir = 0; dir < 2; ++dir) {
-            ucs_list_for_each_safe(remote, tmp, &key->remote[dir], list) {
-                free(remote);
-            }
-        }
-        free(key);
-    });
-    kh_destroy_inplace(ucp_st_keys, &peer->keys);
-}
 
 /* The operation leaves the state MATCHING without a lane */
 static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
@@ -299,11 +216,11 @@ void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
         ucp_st_peer_fail(peer, UCS_ERR_IO_ERROR);
         return;
     }
-    key = ucp_st_match_key(peer, msg->tag, msg->scope, 1);
+    key = ucp_st_key_get(peer, msg->tag, msg->scope, 1);
     dir = !msg->dir; /* of the local counterpart */
     if ((key != NULL) && !ucs_list_is_empty(&key->local[dir])) {
         op = ucs_list_head(&key->local[dir], ucp_st_op_t, key_list);
-        ucp_st_match_forget(op);
+        ucp_st_key_forget(op);
         ucp_st_match_pair(op, msg);
         return;
     }
@@ -328,7 +245,7 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
         for (dir = 0; dir < 2; ++dir) {
             ucs_list_for_each(remote, &key->remote[dir], list) {
                 if (remote->msg.op_id == msg->src_op_id) {
-                    ucp_st_match_drop_remote(peer, key, remote);
+                    ucp_st_key_drop_remote(peer, key, remote);
                     ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK,
                                        msg->src_op_id, 0);
                     return;
@@ -373,7 +290,7 @@ static ucp_st_key_t *ucp_st_match_self_key(const ucp_st_op_t *op, int add)
     if (!ucp_st_peer_is_real(op->peer) || !op->peer->is_self) {
         return NULL;
     }
-    return ucp_st_match_key(op->peer, op->tag, op->scope, add);
+    return ucp_st_key_get(op->peer, op->tag, op->scope, add);
 }
 
 /* A blocking match of one half of a message to oneself would never return */
@@ -405,10 +322,31 @@ static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
         if (key != NULL) {
             key->added[UCP_ST_DIR_SEND] = 0;
             key->added[UCP_ST_DIR_RECV] = 0;
-            ucp_st_match_key_put(ops[i]->peer, key);
+            ucp_st_key_put(ops[i]->peer, key);
         }
     }
     return status;
+}
+
+static ucs_status_t ucp_st_match_announce(ucp_st_op_t *op)
+{
+    ucp_st_msg_match_t *msg;
+
+    msg = ucp_st_outbox_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    msg->op_id    = op->id;
+    msg->tag      = op->tag;
+    msg->scope    = op->scope;
+    msg->length   = op->length;
+    msg->dir      = op->dir;
+    msg->mode     = op->mode;
+    msg->shares   = ucp_st_exchange_shares(op);
+    msg->reserved = 0;
+    ucp_st_lanes_order(op);
+    memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));
+    return UCS_OK;
 }
 
 /* Announce one operation, and pair it with the peer's first announced
@@ -428,7 +366,7 @@ static void ucp_st_match_start(ucp_st_op_t *op)
         ucp_st_op_set_state(op, UCP_ST_OP_MATCHED);
         return;
     }
-    key = ucp_st_match_key(op->peer, op->tag, op->scope, 1);
+    key = ucp_st_key_get(op->peer, op->tag, op->scope, 1);
     if (key == NULL) {
         ucp_st_op_fail(op, UCS_ERR_NO_MEMORY);
         return;
@@ -436,7 +374,7 @@ static void ucp_st_match_start(ucp_st_op_t *op)
     op->key = key;
     ++key->count[op->dir];
     ucs_list_add_tail(&key->local[op->dir], &op->key_list);
-    status = ucp_st_outbox_post_match(op);
+    status = ucp_st_match_announce(op);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
         return;
@@ -445,8 +383,8 @@ static void ucp_st_match_start(ucp_st_op_t *op)
     if (!ucs_list_is_empty(remotes)) {
         remote = ucs_list_head(remotes, ucp_st_remote_op_t, list);
         msg    = remote->msg;
-        ucp_st_match_drop_remote(op->peer, key, remote);
-        ucp_st_match_forget(op);
+        ucp_st_key_drop_remote(op->peer, key, remote);
+        ucp_st_key_forget(op);
         ucp_st_match_pair(op, &msg);
     }
 }
@@ -515,7 +453,7 @@ ucs_status_t ucp_st_match_test(ucp_st_op_h op)
     if (status != UCS_OK) {
         return status;
     }
-    (void)ucp_st_ctrl_progress(op->worker);
+    (void)ucp_st_progress(op->worker);
     ucp_st_worker_lock(op->worker);
     status = ucp_st_match_status(op);
     ucp_st_worker_unlock(op->worker);
@@ -541,7 +479,7 @@ ucs_status_t ucp_st_matchall(const ucp_st_op_h *ops, size_t count,
     for (i = 0; i < count; ++i) {
         while (ucp_st_op_is_matching(ops[i])) {
             ucp_st_worker_unlock(worker);
-            ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_progress(worker));
+            ucp_st_progress_pause(&idle_rounds, ucp_st_progress(worker));
             ucp_st_worker_lock(worker);
         }
     }

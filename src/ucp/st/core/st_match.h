@@ -18,11 +18,4 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
 void ucp_st_match_handle_cancel(ucp_st_peer_t *peer,
                                 const ucp_st_msg_op_t *msg);
 
-/** Take an operation from the list of those that wait to be paired, if it is in
- *  it. The lock is held. */
-void ucp_st_match_forget(ucp_st_op_t *op);
-
-/** Free what a peer announced. Its operations are gone. */
-void ucp_st_match_cleanup(ucp_st_peer_t *peer);
-
 #endif

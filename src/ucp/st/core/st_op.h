@@ -158,6 +158,13 @@ uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op);
 /** Uses in which this side has nothing left to do. */
 uint64_t ucp_st_op_uses_ended(const ucp_st_op_t *op);
 
+/** Uses that are started, but those posted ahead (st_ahead.h) that no kernel
+ *  has begun. The lock is held. */
+uint64_t ucp_st_op_uses_started(const ucp_st_op_t *op);
+
+/** Commands of a stream still name the operation. The lock is held. */
+int ucp_st_op_is_on_stream(const ucp_st_op_t *op);
+
 /** The queue of its last start was destroyed before a wait, and the use is
  *  complete: the next start needs no wait. The lock is held. */
 int ucp_st_op_is_left(const ucp_st_op_t *op);
@@ -190,6 +197,10 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op);
  *  more: tell the peer, or answer it, if that is still to be done. The lock is
  *  held. */
 void ucp_st_op_settled(ucp_st_op_t *op);
+
+/** Get rid of posted work if it cannot reach the peer's memory any more. The
+ *  lock is held. */
+void ucp_st_op_dispose(ucp_st_op_t *op);
 
 /** So many uses are complete: the word was counted up. The lock is held. */
 void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);

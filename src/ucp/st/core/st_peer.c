@@ -8,11 +8,12 @@
 
 #include "core/st_peer.h"
 #include "core/st_exchange.h"
+#include "core/st_key.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "core/st_match.h"
 #include "core/st_ucp.h"
-#include "core/st_worker.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>
 
@@ -162,104 +163,6 @@ static ucs_status_t ucp_st_address_check(const ucp_st_address_hdr_t *address,
     return UCS_OK;
 }
 
-void ucp_st_outbox_take(ucp_st_frame_buf_t *buf)
-{
-    ucs_list_del(&buf->list);
-    if (buf->peer->frame == buf) {
-        buf->peer->frame = NULL;
-    }
-}
-
-void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer)
-{
-    ucp_st_frame_buf_t *buf, *tmp;
-
-    ucs_list_for_each_safe(buf, tmp, &worker->outbox, list) {
-        if ((peer == NULL) || (buf->peer == peer)) {
-            ucp_st_outbox_take(buf);
-            free(buf);
-        }
-    }
-}
-
-/* Room for a message to a peer; NULL without memory. The lock is held. */
-static void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                                   size_t length)
-{
-    ucp_st_worker_h worker  = peer->worker;
-    ucp_st_frame_buf_t *buf = peer->frame;
-    ucp_st_msg_hdr_t *hdr;
-
-    if ((buf == NULL) || ((buf->length + length) > worker->max_frame)) {
-        buf = malloc(sizeof(*buf) + worker->max_frame);
-        if (buf == NULL) {
-            return NULL;
-        }
-        buf->peer   = peer;
-        buf->length = sizeof(ucp_st_frame_t);
-        ucs_list_add_tail(&worker->outbox, &buf->list);
-        peer->frame = buf;
-    }
-    hdr           = (ucp_st_msg_hdr_t*)(buf->data + buf->length);
-    buf->length  += length;
-    hdr->type     = type;
-    hdr->reserved = 0;
-    hdr->length   = length;
-    return hdr;
-}
-
-ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op)
-{
-    ucp_st_msg_match_t *msg;
-
-    msg = ucp_st_outbox_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
-    if (msg == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    msg->op_id    = op->id;
-    msg->tag      = op->tag;
-    msg->scope    = op->scope;
-    msg->length   = op->length;
-    msg->dir      = op->dir;
-    msg->mode     = op->mode;
-    msg->shares   = ucp_st_exchange_shares(op);
-    msg->reserved = 0;
-    ucp_st_lanes_order(op);
-    memcpy(msg->lanes, op->lane_order, sizeof(msg->lanes));
-    return UCS_OK;
-}
-
-/* Behind BYE there is only the answer to the peer's, and nothing behind that */
-static int ucp_st_outbox_is_open(const ucp_st_peer_t *peer,
-                                 ucp_st_msg_type_t type)
-{
-    return (peer->status == UCS_OK) && !peer->told_last &&
-           (!peer->told_bye || (type == UCP_ST_MSG_BYE_ACK));
-}
-
-void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                             const ucp_st_msg_op_t *params, const void *data,
-                             size_t length)
-{
-    ucp_st_msg_op_t *msg;
-    ucp_st_msg_hdr_t hdr;
-
-    if (!ucp_st_outbox_is_open(peer, type)) {
-        return;
-    }
-    msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);
-    if (msg == NULL) {
-        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
-        return;
-    }
-    hdr      = msg->hdr;
-    *msg     = *params;
-    msg->hdr = hdr;
-    if (length > 0) {
-        memcpy(msg + 1, data, length);
-    }
-}
-
 ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
 {
     ucp_st_peer_t *peer;
@@ -300,6 +203,30 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
         ucp_st_outbox_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
     }
     return peer;
+}
+
+void ucp_st_peer_go(ucp_st_peer_t *peer)
+{
+    if (!peer->going) {
+        peer->going = 1;
+        ++ucp_st_watch(peer->worker)->going_peers;
+    }
+}
+
+void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    if ((peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
+        return;
+    }
+    ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
+    /* Transports report a lost peer by many codes */
+    peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
+                       status : UCS_ERR_CONNECTION_RESET;
+    peer->lost_round = ucp_st_watch(peer->worker)->round;
+    peer->lost_time  = ucp_st_worker_now();
+    ucp_st_peer_go(peer);
+    /* The thread decides if no host call does */
+    ucp_st_watch_wake(peer->worker);
 }
 
 /* The peer has freed its half after so many uses, and these do not need it any
@@ -347,7 +274,7 @@ void ucp_st_peer_check(ucp_st_peer_t *peer)
     unsigned id;
 
     if (!peer->closed && ucp_st_process_is_dead(&peer->process)) {
-        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_peer_lost(peer, UCS_ERR_CONNECTION_RESET);
         ucp_st_peer_closed(peer); /* nothing there reads or writes any more */
     }
     ucs_for_each_bit(id, peer->lanes) {
@@ -526,7 +453,7 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker)
         peer = ucs_list_head(&worker->peers, ucp_st_peer_t, list);
         ucp_st_worker_unlock(worker);
         ucp_st_peer_disconnect(peer, end);
-        ucp_st_match_cleanup(peer);
+        ucp_st_keys_cleanup(peer);
         ucp_st_worker_lock(worker);
         ucs_list_del(&peer->list);
         free(peer);

@@ -8,50 +8,15 @@
 #include <ucp_st.h>
 
 #include "core/st_component.h"
+#include "core/st_key.h"
 #include "core/st_op.h"
 #include "core/st_process.h"
 #include "core/st_proto.h"
 
-#include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 struct ucp_st_frame_buf;
 struct ucp_st_svc_ep;
-
-/** What two operations that pair have in common. */
-typedef struct ucp_st_key_id {
-    uint64_t tag;
-    uint64_t scope;
-} ucp_st_key_id_t;
-
-/** A match message that no operation here has taken yet. */
-typedef struct ucp_st_remote_op {
-    ucs_list_link_t    list; /* in its key's remote operations */
-    ucp_st_msg_match_t msg;
-} ucp_st_remote_op_t;
-
-/** Operations with one tag and scope that wait for their counterparts, each
- *  list in the order of being given to match, by @ref ucp_st_dir_t. */
-typedef struct ucp_st_key {
-    ucp_st_key_id_t id;
-    ucs_list_link_t local[2];  /* ucp_st_op_t */
-    ucs_list_link_t remote[2]; /* ucp_st_remote_op_t */
-    size_t          count[2];  /* local ones that are not freed */
-    size_t          added[2];  /* scratch: given to match now */
-} ucp_st_key_t;
-
-static inline khint_t ucp_st_key_hash(ucp_st_key_id_t id)
-{
-    return kh_int64_hash_func(id.tag * 0x9e3779b97f4a7c15ul + id.scope);
-}
-
-static inline int ucp_st_key_equal(ucp_st_key_id_t a, ucp_st_key_id_t b)
-{
-    return (a.tag == b.tag) && (a.scope == b.scope);
-}
-
-KHASH_INIT(ucp_st_keys, ucp_st_key_id_t, ucp_st_key_t*, 1, ucp_st_key_hash,
-           ucp_st_key_equal)
 
 /**
  * Made by ucp_st_peer_create(), or by the first message from a worker that this
@@ -115,6 +80,14 @@ const ucp_st_address_lane_t *ucp_st_address_next_lane(const uint8_t **p,
 /** Declare a peer gone: its operations fail with `status`. The lock is held. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 
+/** Note that a transport has lost a peer. The lock is held, as for the next
+ *  one. */
+void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status);
+
+/** A peer that is lost or leaves is among those that ucp_st_leave_settle()
+ *  looks at. */
+void ucp_st_peer_go(ucp_st_peer_t *peer);
+
 /** Find out whether the peer is there. The lock is held. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
 
@@ -141,46 +114,5 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer);
  * not held, and no other thread uses the worker.
  */
 void ucp_st_peers_cleanup(ucp_st_worker_h worker);
-
-/**
- * Messages to one peer: one active message, in the outbox of the worker. They
- * are put together as long as they wait: a match of n operations costs a number
- * of active messages that is a small part of n.
- */
-typedef struct ucp_st_frame_buf {
-    ucs_list_link_t list;
-    ucp_st_peer_h   peer;
-    size_t          length; /* of what is filled in */
-    uint8_t         data[]; /* ucp_st_frame_t and messages */
-} ucp_st_frame_buf_t;
-
-/** Put the match message of an operation in the outbox. The lock is held, as
- *  for the next ones. */
-ucs_status_t ucp_st_outbox_post_match(ucp_st_op_t *op);
-
-/**
- * Put a message and the bytes that follow it in the outbox; type and length of
- * the head of `msg` are filled in. Without memory the peer is declared gone.
- */
-void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                             const ucp_st_msg_op_t *msg, const void *data,
-                             size_t length);
-
-/** The same with nothing behind it, and only the ids that the type needs. */
-static inline void ucp_st_outbox_post(ucp_st_peer_t *peer,
-                                      ucp_st_msg_type_t type, uint64_t op_id,
-                                      uint64_t src_op_id)
-{
-    ucp_st_msg_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
-
-    ucp_st_outbox_post_with(peer, type, &msg, NULL, 0);
-}
-
-/** The frame leaves the outbox. */
-void ucp_st_outbox_take(ucp_st_frame_buf_t *buf);
-
-/** Drop what was not sent to a peer, with the lock held; or, if it is NULL, to
- *  any, when no other thread uses the worker. */
-void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer);
 
 #endif

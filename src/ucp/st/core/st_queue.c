@@ -48,9 +48,11 @@
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_progress.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 #include <ucs_trace.h>
@@ -200,15 +202,6 @@ static void ucp_st_queue_end(ucp_st_queue_h queue)
                      __ATOMIC_RELEASE);
 }
 
-void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how)
-{
-    ucs_error("queue %p: its stream has failed%s", queue, how);
-    ucp_st_worker_lock(queue->worker);
-    ++queue->worker->stats.errors;
-    ucp_st_queue_fail(queue, NULL, UCS_ERR_IO_ERROR);
-    ucp_st_worker_unlock(queue->worker);
-}
-
 /* Ask the stream of a device whether it has failed: the runtime does not report
  * that. Streams of the host do not fail. An answer that is bad once says
  * nothing: what is lost stays so. */
@@ -299,22 +292,6 @@ void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     }
 }
 
-void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
-                       ucs_status_t status)
-{
-    const ucp_st_component_t *component;
-
-    if (queue->status != UCS_OK) {
-        return;
-    }
-    queue->failed_op = op;
-    __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
-    ucp_st_for_each_component(component) {
-        component->queue.fail(queue);
-    }
-    ucp_st_op_fail_unbegun(queue);
-}
-
 ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
                                 ucp_st_queue_error_t *error)
 {
@@ -325,7 +302,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     }
     ucp_st_queue_run_calls(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
-        (void)ucp_st_ctrl_progress(queue->worker);
+        (void)ucp_st_progress(queue->worker);
         ucp_st_queue_ask(queue);
         return UCS_INPROGRESS;
     }
@@ -364,7 +341,7 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
             break;
         }
         if ((status == UCS_OK) && (queue->calls != NULL)) {
-            ucp_st_worker_pause(&idle, 0); /* another thread runs its calls */
+            ucp_st_progress_pause(&idle, 0); /* another thread runs its calls */
         }
     }
     ucs_trace_end("ucp_st_queue_wait", begin);

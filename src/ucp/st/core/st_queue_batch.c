@@ -7,8 +7,8 @@
 #include "config.h"
 #endif
 
-#include "core/st_queue.h"
 #include "core/st_log.h"
+#include "core/st_queue.h"
 #include "core/st_worker.h"
 
 #include <ucs/sys/math.h>

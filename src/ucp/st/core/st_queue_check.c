@@ -7,10 +7,10 @@
 #include "config.h"
 #endif
 
-#include "core/st_queue.h"
 #include "core/st_ahead.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_queue.h"
 #include "core/st_stage.h"
 #include "core/st_worker.h"
 

@@ -30,12 +30,6 @@ void ucp_st_stage_query(const void *buffer, size_t length,
     }
 }
 
-void ucp_st_stage_release(ucp_st_op_t *op)
-{
-    ucs_gstream_memory_put(op->stage, op->stage_length);
-    op->stage = NULL;
-}
-
 ucs_status_t ucp_st_stage_set(ucp_st_op_t *op, const ucp_st_lane_ops_t *lane)
 {
     op->data = op->buffer;

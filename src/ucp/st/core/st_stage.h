@@ -15,6 +15,8 @@
 #include "core/st_op.h"
 #include "core/st_queue.h"
 
+#include <ucs_gstream_memory.h>
+
 struct ucp_st_lane_ops;
 
 /** Commands that copy a use's data, at most */
@@ -42,7 +44,11 @@ ucs_status_t ucp_st_stage_set(ucp_st_op_t *op,
                               const struct ucp_st_lane_ops *lane);
 
 /** Nothing is staged any more; no lane uses the memory. */
-void ucp_st_stage_release(ucp_st_op_t *op);
+static inline void ucp_st_stage_release(ucp_st_op_t *op)
+{
+    ucs_gstream_memory_put(op->stage, op->stage_length);
+    op->stage = NULL;
+}
 
 /** A stream that runs functions at no cost has one copy from or to memory of
  *  devices, by ucs_gstream_memory_copy(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_ucp.c - UCP contexts of the library's own.
+ * st_ucp.c - contexts, endpoints and handlers of UCP.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -11,11 +11,15 @@
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
+#include <ucs/sys/math.h>
 #include <uct/api/uct.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* UCP has room for so many kinds of active messages at least */
+#define UCP_ST_UCP_MIN_IDS 64u
 
 /* UCX_TLS leaves one of the transports. NULL ends the names. */
 static int ucp_st_ucp_tls_allows(const char *const *names)
@@ -213,4 +217,57 @@ void ucp_st_ucp_ep_close_later(ucp_ep_h ep, unsigned *count)
     };
 
     *count += UCS_PTR_IS_PTR(ucp_ep_close_nbx(ep, &param));
+}
+
+ucs_status_t ucp_st_ucp_set_handler(ucp_worker_h ucp_worker, unsigned id,
+                                    unsigned flags, ucp_am_recv_callback_t cb,
+                                    void *arg)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID |
+                      UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                      UCP_AM_HANDLER_PARAM_FIELD_CB |
+                      UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id         = id,
+        .flags      = UCP_AM_FLAG_WHOLE_MSG | flags,
+        .cb         = cb,
+        .arg        = arg
+    };
+
+    return ucp_worker_set_am_recv_handler(ucp_worker, &param);
+}
+
+/* UCP 1.13 calls what is in its memory for handlers where none was set, also
+ * behind the largest number if there is room: there is none if that is the
+ * first one that is set, and not small. */
+ucs_status_t ucp_st_ucp_drop_all(ucp_worker_h ucp_worker, unsigned count)
+{
+    ucs_status_t status = UCS_OK;
+
+    count = ucs_max(count, UCP_ST_UCP_MIN_IDS);
+    while ((count > 0) && (status == UCS_OK)) {
+        status = ucp_st_ucp_set_handler(ucp_worker, --count, 0, NULL, NULL);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_ucp_ep_create(ucp_worker_h ucp_worker, const void *address,
+                                  ucp_err_handler_cb_t cb, void *arg,
+                                  ucp_ep_h *ep_p)
+{
+    ucp_ep_params_t params = {
+        .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                           UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+        .address         = address,
+        /* Some transports for messages to oneself cannot report errors */
+        .err_mode        = (cb == NULL) ? UCP_ERR_HANDLING_MODE_NONE :
+                                          UCP_ERR_HANDLING_MODE_PEER,
+        .err_handler.cb  = cb,
+        .err_handler.arg = arg
+    };
+
+    if (cb != NULL) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    }
+    return ucp_ep_create(ucp_worker, &params, ep_p);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_ucp.h - UCP contexts of the library's own.
+ * st_ucp.h - contexts, endpoints and handlers of UCP.
  */
 #ifndef UCP_ST_UCP_H_
 #define UCP_ST_UCP_H_
@@ -15,6 +15,22 @@
 ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
                                        const char *name,
                                        ucp_context_h *context_p);
+
+/** Have `cb` take active messages of a kind, with `arg`; NULL: drop them.
+ *  `flags` are UCP's. */
+ucs_status_t ucp_st_ucp_set_handler(ucp_worker_h ucp_worker, unsigned id,
+                                    unsigned flags, ucp_am_recv_callback_t cb,
+                                    void *arg);
+
+/** Drop active messages of all kinds, of which the first `count` ones may get a
+ *  handler later: a peer may send what nothing here takes. */
+ucs_status_t ucp_st_ucp_drop_all(ucp_worker_h ucp_worker, unsigned count);
+
+/** Make an endpoint that calls `cb` with `arg` should it fail; NULL: one to
+ *  oneself, which does not. */
+ucs_status_t ucp_st_ucp_ep_create(ucp_worker_h ucp_worker, const void *address,
+                                  ucp_err_handler_cb_t cb, void *arg,
+                                  ucp_ep_h *ep_p);
 
 /**
  * Close an endpoint, or none if it is NULL, with flags of ucp_ep_close_nbx().

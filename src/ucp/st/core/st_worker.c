@@ -8,11 +8,15 @@
 
 #include "core/st_worker.h"
 #include "core/st_lane.h"
+#include "core/st_leave.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_process.h"
+#include "core/st_progress.h"
 #include "core/st_ucp.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 #include <ucs_trace.h>
@@ -20,7 +24,6 @@
 #include <ucs/sys/math.h>
 #include <ucs/type/param.h>
 
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,69 +41,12 @@
 /* Rounds between two looks after peers that may be gone */
 #define UCP_ST_WORKER_ASK_ROUNDS 50
 
-/* Empty rounds of progress before a blocked host sleeps, and for how long */
-#define UCP_ST_WORKER_YIELDS   200
-#define UCP_ST_WORKER_SLEEP_NS 50000
-
 #define UCP_ST_WORKER_PARAM(_params, _name, _FLAG, _default) \
     UCS_PARAM_VALUE(UCP_ST_WORKER_PARAM_FIELD, _params, _name, _FLAG, _default)
 
 /* What tagged operations need, and to sleep until there is something */
 #define UCP_ST_WORKER_FEATURES \
     (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
-
-/*
- * Between fork and exec a child may run code of the parent's that calls here,
- * typically a destructor or a library that does not know of the fork. What such
- * a call would wait for is in the parent; a lock may have been held by a thread
- * that the child does not have.
- */
-int ucp_st_fork_is_child = 0;
-
-static unsigned       ucp_st_fork_users; /* atomic */
-static pthread_once_t ucp_st_fork_once = PTHREAD_ONCE_INIT;
-static ucs_status_t   ucp_st_fork_status;
-
-/* In the child, before fork() returns there: there is no other thread */
-static void ucp_st_fork_in_child(void)
-{
-    if (__atomic_load_n(&ucp_st_fork_users, __ATOMIC_RELAXED) > 0) {
-        ucp_st_fork_is_child = 1;
-    }
-}
-
-static void ucp_st_fork_install(void)
-{
-    if (pthread_atfork(NULL, NULL, ucp_st_fork_in_child) != 0) {
-        ucp_st_fork_status = UCS_ERR_NO_MEMORY;
-    }
-}
-
-ucs_status_t ucp_st_fork_enter(void)
-{
-    (void)pthread_once(&ucp_st_fork_once, ucp_st_fork_install);
-    if (ucp_st_fork_status == UCS_OK) {
-        __atomic_fetch_add(&ucp_st_fork_users, 1, __ATOMIC_RELAXED);
-    }
-    return ucp_st_fork_status;
-}
-
-void ucp_st_fork_leave(void)
-{
-    __atomic_fetch_sub(&ucp_st_fork_users, 1, __ATOMIC_RELAXED);
-}
-
-ucs_status_t ucp_st_fork_refuse(void)
-{
-    static int is_logged = 0;
-
-    if (!is_logged) {
-        is_logged = 1;
-        ucs_error("this process was forked from one that uses ucp_st: it may "
-                  "use ucp_st only after exec");
-    }
-    return UCS_ERR_UNSUPPORTED;
-}
 
 /* Kinds of streams that the user names must be there */
 static ucs_status_t
@@ -234,7 +180,6 @@ static ucs_status_t ucp_st_worker_alloc(ucp_st_worker_h *worker_p)
     ucs_list_head_init(&worker->on_stream);
     ucs_list_head_init(&worker->deferred);
     ucs_list_head_init(&worker->queues);
-    ucs_list_head_init(&worker->outbox);
     kh_init_inplace(ucp_st_ops, &worker->op_table);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)pthread_mutex_init(&worker->connect_lock, NULL);
@@ -403,7 +348,7 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
     double time;
 
     do {
-        progressed = ucp_st_ctrl_progress(worker);
+        progressed = ucp_st_progress(worker);
         ucp_st_worker_lock(worker);
         ucp_st_lanes_progress_all(worker);
         ucp_st_op_reap_freed(worker);
@@ -412,7 +357,7 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
                                (++rounds % UCP_ST_WORKER_ASK_ROUNDS) == 0);
         drain = ucp_st_worker_get_drain(worker);
         ucp_st_worker_unlock(worker);
-        ucp_st_worker_pause(&idle, progressed);
+        ucp_st_progress_pause(&idle, progressed);
         time    = ucp_st_worker_now() - start;
         is_late = (time >= UCP_ST_WORKER_ANSWER_TIME) &&
                   (rounds >= UCP_ST_WORKER_ANSWER_ROUNDS);
@@ -461,22 +406,4 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_fork_leave();
     (void)ucs_trace_flush(); /* logged; the exit tries again */
     return UCS_OK;
-}
-
-void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed)
-{
-    struct timespec ts = {.tv_nsec = UCP_ST_WORKER_SLEEP_NS};
-
-    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
-    if (*idle_rounds > UCP_ST_WORKER_YIELDS) {
-        (void)nanosleep(&ts, NULL);
-    } else {
-        (void)sched_yield(); /* peers may share the processor */
-    }
-}
-
-unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
-{
-    return ((worker == NULL) || ucp_st_fork_is_child) ?
-           0 : ucp_st_ctrl_progress(worker);
 }

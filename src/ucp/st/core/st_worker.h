@@ -9,6 +9,7 @@
 
 #include "core/st_component.h"
 #include "core/st_config.h"
+#include "core/st_fork.h"
 #include "core/st_proto.h"
 
 #include <ucs/datastruct/khash.h>
@@ -60,7 +61,6 @@ struct ucp_st_worker {
     ucs_list_link_t   queues;     /* ucp_st_queue */
     unsigned          num_queues[UCS_GSTREAM_TYPE_LAST]; /* by their streams */
     uint64_t          next_op_id;
-    ucs_list_link_t   outbox;     /* ucp_st_frame_buf_t, in order of sending */
     int               leaving;    /* nothing more is matched */
     int               is_ending;  /* it does not wait for peers any more */
     ucp_st_stats_t    stats;
@@ -80,35 +80,6 @@ static inline void ucp_st_worker_lock(ucp_st_worker_h worker)
 static inline void ucp_st_worker_unlock(ucp_st_worker_h worker)
 {
     (void)pthread_mutex_unlock(&worker->lock);
-}
-
-/** Yield, or sleep a moment, between two rounds of progress, the first of which
- *  returned `progressed`. `idle_rounds` is 0 at first. The lock is not held. */
-void ucp_st_worker_pause(unsigned *idle_rounds, unsigned progressed);
-
-/** Non-zero in a process that was forked from one with st workers: it has
- *  neither their threads nor their NIC, so that all calls are refused. Set
- *  once, before its code runs on. */
-extern int ucp_st_fork_is_child;
-
-/** UCS_ERR_UNSUPPORTED, logged once. */
-ucs_status_t ucp_st_fork_refuse(void);
-
-/** There is one worker more, or something else that has the library's thread:
- *  until ucp_st_fork_leave() children are refused. UCS_ERR_NO_MEMORY if forks
- *  cannot be noticed. */
-ucs_status_t ucp_st_fork_enter(void);
-
-void ucp_st_fork_leave(void);
-
-/** How a call of the application begins: UCS_ERR_UNSUPPORTED in a forked
- *  process, UCS_ERR_INVALID_PARAM if its handles and pointers are not good. */
-static inline ucs_status_t ucp_st_check_call(int is_good)
-{
-    if (ucp_st_fork_is_child) {
-        return ucp_st_fork_refuse();
-    }
-    return is_good ? UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
 /** A worker is open: number it. With UCX_ST_STATS its counts are written if the

@@ -7,13 +7,11 @@
 #endif
 
 #include "ctrl/st_svc.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
-#include "ctrl/st_notice.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -75,7 +73,6 @@ static unsigned ucp_st_svc_work(ucp_st_worker_h worker)
         ++count;
         ucp_st_worker_lock(worker);
     }
-    count += ucp_st_notice_send_all(worker);
     for (i = 0; i < svc->num_clients; ++i) {
         count += svc->clients[i]->work(worker);
     }
@@ -115,14 +112,29 @@ static int ucp_st_svc_serve(void *arg)
 ucs_status_t ucp_st_svc_set_handler(ucp_st_worker_h worker, unsigned id,
                                     unsigned flags, ucp_am_recv_callback_t cb)
 {
-    return ucp_st_ctrl_set_handler(worker, ucp_st_svc(worker)->ucp_worker, id,
-                                   flags, cb);
+    return ucp_st_ucp_set_handler(ucp_st_svc(worker)->ucp_worker, id, flags, cb,
+                                  worker);
 }
 
 void ucp_st_svc_add_client(ucp_st_svc_t *svc,
                            const ucp_st_svc_client_t *client)
 {
     svc->clients[svc->num_clients++] = client;
+}
+
+static ucs_status_t ucp_st_svc_am_handler(void *arg, const void *header,
+                                          size_t header_length, void *data,
+                                          size_t length,
+                                          const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+
+    ucp_st_worker_lock(worker);
+    if (ucp_st_svc(worker)->is_served) { /* operations and peers still exist */
+        ucp_st_ctrl_up.notice(worker, header, header_length);
+    }
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
 }
 
 static ucs_status_t ucp_st_svc_create(ucp_st_worker_h worker)
@@ -143,8 +155,12 @@ static ucs_status_t ucp_st_svc_create(ucp_st_worker_h worker)
     if (status != UCS_OK) {
         goto err_context;
     }
-    status = ucp_st_ctrl_drop_all(worker, svc->ucp_worker,
-                                  UCP_ST_SVC_AM_LAST);
+    status = ucp_st_ucp_drop_all(svc->ucp_worker, UCP_ST_SVC_AM_LAST);
+    if (status != UCS_OK) {
+        goto err_worker;
+    }
+    status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_NOTICE, 0,
+                                    ucp_st_svc_am_handler);
     if (status != UCS_OK) {
         goto err_worker;
     }
@@ -182,7 +198,6 @@ void ucp_st_svc_close(ucp_st_worker_h worker)
     ucp_st_svc_t *svc = ucp_st_svc(worker);
 
     if (svc->status == UCS_OK) {
-        ucp_st_notice_cleanup(worker);
         ucp_worker_release_address(svc->ucp_worker, svc->address);
         ucp_worker_destroy(svc->ucp_worker);
         ucp_cleanup(svc->context);
@@ -250,25 +265,24 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
     return UCS_OK;
 }
 
-void ucp_st_svc_ep_lost_notice(ucp_st_peer_t *peer, ucs_status_t status)
+/* UCP's error callbacks of the two endpoints */
+static void ucp_st_svc_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    peer->svc_ep->notice_broken = 1;
-    ucp_st_leave_lost(peer, status);
-    if (peer->status != UCS_OK) {
-        ucp_st_peer_closed(peer);
-    }
+    ucp_st_peer_t *peer = arg;
+
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_ctrl_up.lost(peer, status);
+    ucp_st_worker_unlock(peer->worker);
 }
 
-/* UCP's error callback of endpoints for notices */
 static void ucp_st_svc_ep_notice_failed(void *arg, ucp_ep_h ep,
                                         ucs_status_t status)
 {
-    ucp_st_peer_t *peer    = arg;
-    ucp_st_worker_h worker = peer->worker;
+    ucp_st_peer_t *peer = arg;
 
-    ucp_st_worker_lock(worker);
-    ucp_st_svc_ep_lost_notice(peer, status);
-    ucp_st_worker_unlock(worker);
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_ctrl_up.lost_notice(peer, status);
+    ucp_st_worker_unlock(peer->worker);
 }
 
 ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
@@ -308,9 +322,10 @@ ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
         *ep_p = ep;
         return status;
     }
-    status = ucp_st_ctrl_ep_create(peer, svc->ucp_worker, sep->address,
-                                   is_notice ? ucp_st_svc_ep_notice_failed :
-                                               ucp_st_ctrl_ep_failed, &ep);
+    status = ucp_st_ucp_ep_create(svc->ucp_worker, sep->address,
+                                  peer->is_self ? NULL :
+                                  is_notice ? ucp_st_svc_ep_notice_failed :
+                                              ucp_st_svc_ep_failed, peer, &ep);
     if (status != UCS_OK) {
         ucs_log(is_notice ? UCS_LOG_LEVEL_DIAG : UCS_LOG_LEVEL_ERROR,
                 "failed to connect to the service thread of peer 0x%lx: %s",
@@ -325,27 +340,6 @@ ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_t *peer, ucp_st_svc_ep_type_t type,
     ucp_st_worker_unlock(worker);
     *ep_p = ep;
     return UCS_OK;
-}
-
-/* A message to a peer that is gone fails, and a peer that has lost this side
- * learns that this side waits for it. The endpoint of a peer that is gone is
- * closed: UCP then ends its operations with the peer, and their waits are
- * released. A peer that is closing is asked no more: if something still waits
- * for it, it waits in vain. */
-void ucp_st_svc_ep_check(ucp_st_peer_t *peer)
-{
-    ucp_st_svc_ep_t *sep = peer->svc_ep;
-
-    if ((sep->ep != NULL) && ucp_st_peer_is_closing(peer)) {
-        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
-    } else if ((sep->ep != NULL) && !ucp_st_peer_leaves(peer)) {
-        ucp_st_notice_ping(peer);
-    }
-    if ((peer->status != UCS_OK) && (sep->ep != NULL) && !sep->closing) {
-        sep->closing = 1;
-        ucs_list_add_tail(&ucp_st_svc(peer->worker)->closing, &sep->list);
-        ucp_st_svc_wake(ucp_st_svc(peer->worker));
-    }
 }
 
 /* Wait until `end` at most for all that was sent to leave this process */
@@ -373,7 +367,7 @@ static int ucp_st_svc_ep_is_used(ucp_st_peer_t *peer)
     unsigned i;
 
     ucp_st_worker_lock(peer->worker);
-    is_used = ucp_st_notice_is_sending(peer);
+    is_used = 0;
     for (i = 0; i < svc->num_clients; ++i) {
         is_used |= svc->clients[i]->is_used(peer);
     }
@@ -425,7 +419,7 @@ void ucp_st_svc_ep_disconnect(ucp_st_peer_t *peer)
     }
     ucp_st_worker_lock(worker);
     if ((sep->ep != NULL) || (sep->notice_ep != NULL) ||
-        ucp_st_notice_is_sending(peer) || !ucs_list_is_empty(&peer->ops)) {
+        (sep->num_notices > 0) || !ucs_list_is_empty(&peer->ops)) {
         ucp_st_worker_unlock(worker);
         ucp_st_svc_ep_end(peer);
         ucp_st_worker_lock(worker);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_svc.h - the UCP worker that the service thread drives: for notices
- * (st_notice.h), lane host, and one-sided operations on lane host. Only that
- * thread uses it, so it never waits for a lock of UCP's, and UCP's callbacks
- * find the worker's lock free.
+ * (core/st_notice.h), lane host, and one-sided operations on lane host. Only
+ * that thread uses it, so it never waits for a lock of UCP's, and UCP's
+ * callbacks find the worker's lock free.
  */
 #ifndef UCP_ST_SVC_H_
 #define UCP_ST_SVC_H_
@@ -19,7 +19,7 @@
 enum {
     UCP_ST_SVC_AM_DATA,   /**< Lane host: a use's data */
     UCP_ST_SVC_AM_ACK,    /**< ... it is in place */
-    UCP_ST_SVC_AM_NOTICE, /**< See st_notice.h */
+    UCP_ST_SVC_AM_NOTICE, /**< See core/st_notice.h */
     UCP_ST_SVC_AM_RMA,    /**< A request for one-sided operations */
     UCP_ST_SVC_AM_RMA_REPLY,
     UCP_ST_SVC_AM_LAST
@@ -29,8 +29,8 @@ enum {
  *  service thread. */
 #define UCP_ST_SVC_MAX_SENDS 64
 
-/** Clients: lane host, one-sided operations. */
-#define UCP_ST_SVC_MAX_CLIENTS 2
+/** Clients: notices, lane host, one-sided operations. */
+#define UCP_ST_SVC_MAX_CLIENTS 3
 
 /** A client: work that needs the UCP worker. */
 typedef struct ucp_st_svc_client {
@@ -101,7 +101,7 @@ ucs_status_t ucp_st_svc_open(ucp_st_worker_h worker);
 /** Undo that, if it was done. All peers are gone, and the lanes are closed. */
 void ucp_st_svc_close(ucp_st_worker_h worker);
 
-/** Serve a client, too. The UCP worker is open. */
+/** Serve a client, too. The thread does not serve yet. */
 void ucp_st_svc_add_client(ucp_st_svc_t *svc,
                            const ucp_st_svc_client_t *client);
 
@@ -119,20 +119,25 @@ void ucp_st_svc_stop(ucp_st_svc_t *svc);
 /** There is something new in a list. The lock is held. */
 void ucp_st_svc_wake(ucp_st_svc_t *svc);
 
+/** Length of the service thread's address, bytes; 0 if it has no UCP worker.
+ *  The lock is not held, nor for the next ones. */
+size_t ucp_st_svc_address_length(ucp_st_worker_h worker);
+
+/** Write the address. */
+void ucp_st_svc_address_pack(ucp_st_worker_h worker, void *buffer);
+
+/** Learn how to reach the peer's service thread, unless that is known already;
+ *  `length` is 0 if the peer has no UCP worker for it. */
+ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
+                                   size_t length);
+
 /** Undo ucp_st_svc_ep_connect(). The lock is not held, no other thread uses the
  *  worker. */
 void ucp_st_svc_ep_disconnect(ucp_st_peer_h peer);
-
-/** Ask whether the peer is there, and close the endpoint of one that is gone.
- *  The lock is held. */
-void ucp_st_svc_ep_check(ucp_st_peer_h peer);
 
 /** An endpoint to a peer, made if it is not there yet. In the service thread,
  *  without the lock. */
 ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_h peer, ucp_st_svc_ep_type_t type,
                                ucp_ep_h *ep_p);
-
-/** No notice reaches the peer any more. The lock is held. */
-void ucp_st_svc_ep_lost_notice(ucp_st_peer_h peer, ucs_status_t status);
 
 #endif

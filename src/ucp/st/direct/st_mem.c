@@ -13,8 +13,8 @@
 #include <ucp_st.h>
 
 #include "direct/st_direct_shm.h"
-#include "core/st_worker.h"
 #include "core/st_log.h"
+#include "core/st_worker.h"
 
 #include <ucs_fork.h>
 #include <ucs_memfd.h>

@@ -16,6 +16,7 @@
 #include "host/st_host_gpu.h"
 #include "host/st_host_proto.h"
 #include "core/st_log.h"
+#include "core/st_notice.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
@@ -24,7 +25,6 @@
 #include "core/st_ucp.h"
 #include "core/st_worker.h"
 #include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -167,7 +167,7 @@ static void ucp_st_host_failed(ucp_st_op_t *op, ucs_status_t status)
     if (op->peer->is_self || ucp_st_ucp_is_local(status)) {
         ucp_st_op_fail(op, status);
     } else {
-        ucp_st_leave_lost(op->peer, status);
+        ucp_st_peer_lost(op->peer, status);
     }
 }
 
@@ -767,7 +767,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
     .peer   = {
         .connect    = ucp_st_host_connect,
         .disconnect = ucp_st_peer_hook_none,
-        .check      = ucp_st_svc_ep_check
+        .check      = ucp_st_notice_check
     },
     .queue  = {
         .init    = ucp_st_queue_hook_none,

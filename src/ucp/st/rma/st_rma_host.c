@@ -23,9 +23,9 @@
 
 #include "rma/st_rma.h"
 #include "core/st_log.h"
+#include "core/st_peer.h"
 #include "core/st_ucp.h"
 #include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -157,7 +157,7 @@ static void ucp_st_rma_host_sent_cb(void *request, ucs_status_t status,
         mask |= UCP_ST_RMA_HOST_AWAITING;
     } else if (status != UCS_OK) {
         /* The operation fails with the peer */
-        ucp_st_leave_lost(peer, status);
+        ucp_st_peer_lost(peer, status);
         status = UCS_OK;
     }
     ucp_st_rma_host_clear(op, mask, status);
@@ -345,7 +345,7 @@ static void ucp_st_rma_host_moved_cb(void *request, ucs_status_t status,
 
     ucp_st_worker_lock(worker);
     if ((status != UCS_OK) && !ucp_st_ucp_is_local(status)) {
-        ucp_st_leave_lost(op->rma.peer, status);
+        ucp_st_peer_lost(op->rma.peer, status);
         status = UCS_ERR_CONNECTION_RESET;
     }
     ucp_st_rma_host_clear(op, UCP_ST_RMA_HOST_MOVING, status);
@@ -586,7 +586,7 @@ static void ucp_st_rma_job_no_memory(ucp_st_worker_h worker,
     peer = ucp_st_svc(worker)->is_served ?
            ucp_st_peer_find(worker, request->src) : NULL;
     if (peer != NULL) {
-        ucp_st_leave_lost(peer, UCS_ERR_NO_MEMORY);
+        ucp_st_peer_lost(peer, UCS_ERR_NO_MEMORY);
     }
     ucp_st_worker_unlock(worker);
 }

@@ -7,10 +7,10 @@
 #endif
 
 #include "rma/st_rma.h"
-#include "core/st_worker.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_stage.h"
+#include "core/st_worker.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -31,8 +31,8 @@
 #endif
 
 #include "rma/st_rma_trig.h"
-#include "ctrl/st_leave.h"
 #include "core/st_log.h"
+#include "core/st_peer.h"
 #include "core/st_stage.h"
 
 #include <ucs_gstream_memory.h>
@@ -291,7 +291,7 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, ucs_status_t status)
                   (op->writes > 0) && !ucp_st_rma_trig_is_unsettled(op->trig);
     }
     if (is_lost) {
-        ucp_st_leave_lost(peer, status); /* it ends with the peer */
+        ucp_st_peer_lost(peer, status); /* it ends with the peer */
     } else {
         ucp_st_rma_trig_abort(op);
     }

@@ -16,13 +16,14 @@
 #endif
 
 #include "rma/st_rma.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_peer.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_ucp.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -376,7 +377,7 @@ static void ucp_st_rma_wait_connect(ucp_st_worker_h worker)
         if (status == UCS_OK) {
             ucp_st_svc_wake(ucp_st_svc(worker));
         } else if (!ucp_st_ucp_is_local(status)) {
-            ucp_st_leave_lost(peer, status);
+            ucp_st_peer_lost(peer, status);
         }
     }
 }

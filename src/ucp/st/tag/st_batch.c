@@ -11,11 +11,13 @@
 #endif
 
 #include "tag/st_batch.h"
-#include "ctrl/st_ctrl.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
+#include "core/st_progress.h"
 #include "core/st_stage.h"
 #include "core/st_ucp.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>
 
@@ -421,7 +423,7 @@ static unsigned ucp_st_batch_work(ucp_st_worker_h worker, int *is_pending_p)
     count        += ucp_st_batch_cancel_all(worker);
     *is_pending_p = !ucs_list_is_empty(&batch->posted);
     ucp_st_worker_unlock(worker);
-    return count + (*is_pending_p ? ucp_st_ctrl_progress(worker) : 0);
+    return count + (*is_pending_p ? ucp_st_progress(worker) : 0);
 }
 
 /* UCP has messages and found nothing to do: returns when to look again, in
@@ -652,7 +654,7 @@ static void ucp_st_batch_ask(ucp_st_worker_h worker)
 
     ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
         if (ucp_st_peer_is_real(req->peer)) {
-            ucp_st_ctrl_ask(req->peer);
+            ucp_st_watch_ask_peer(req->peer);
         }
     }
 }

@@ -12,11 +12,12 @@
 #endif
 
 #include "tag/st_batch.h"
-#include "ctrl/st_ctrl.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
+#include "core/st_progress.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs/type/param.h>
 
@@ -252,7 +253,7 @@ ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
         return status;
     }
     if (ucp_st_req_state(req) != UCP_ST_REQ_DONE) {
-        ucp_st_ctrl_progress(req->worker);
+        ucp_st_progress(req->worker);
     }
     return ucp_st_req_get_info(req, info);
 }
@@ -272,7 +273,7 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
             (void)ucp_st_req_get_info(req, info);
             return UCS_ERR_NO_MESSAGE;
         }
-        ucp_st_worker_pause(&idle_rounds, ucp_st_ctrl_progress(req->worker));
+        ucp_st_progress_pause(&idle_rounds, ucp_st_progress(req->worker));
     }
     return ucp_st_req_get_info(req, info);
 }

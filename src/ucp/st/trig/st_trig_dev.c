@@ -9,8 +9,8 @@
 #endif
 
 #include "trig/st_trig.h"
-#include "ctrl/st_leave.h"
 #include "core/st_lane.h"
+#include "core/st_leave.h"
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
@@ -544,7 +544,7 @@ ucs_status_t ucp_st_trig_peer_err_handler(void *arg, uct_ep_h ep,
                 continue;
             }
             trig->lost |= UCS_BIT(i);
-            ucp_st_leave_lost(peer, status);
+            ucp_st_peer_lost(peer, status);
             if (trig->lost == UCS_MASK(trig->limits.num_rails)) {
                 ucp_st_peer_closed(peer); /* nothing arrives there */
             }

@@ -15,7 +15,6 @@
 #endif
 
 #include "trig/st_trig.h"
-#include "ctrl/st_leave.h"
 #include "core/st_peer.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
@@ -86,7 +85,7 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 
     if (ucp_st_trig_is_loss(status)) {
         /* The operation fails with the peer */
-        ucp_st_leave_lost(op->peer, status);
+        ucp_st_peer_lost(op->peer, status);
     } else if (status == UCS_ERR_CANCELED) {
         /* By this side, in place of its disposal */
     } else if (status != UCS_OK) {
@@ -360,7 +359,7 @@ static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
         status = ucp_st_trig_put_post(part);
         if (ucp_st_trig_has_inbox(op) && ucp_st_trig_is_loss(status)) {
             /* A clear-to-send: what was sent ahead may be here all the same */
-            ucp_st_leave_lost(op->peer, status);
+            ucp_st_peer_lost(op->peer, status);
             ++part->posted;
         } else if (status != UCS_OK) {
             return status;

@@ -6,10 +6,10 @@
 #include "config.h"
 #endif
 
-#include "ctrl/st_call.h"
+#include "core/st_call.h"
 #include "core/st_queue.h"
+#include "core/st_watch.h"
 #include "core/st_worker.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
@@ -42,7 +42,7 @@ typedef struct ucp_st_call {
 
 static ucp_st_call_worker_t *ucp_st_call_worker(ucp_st_worker_h worker)
 {
-    return &ucp_st_ctrl(worker)->calls;
+    return &ucp_st_watch(worker)->calls;
 }
 
 static int ucp_st_calls_is_open(const ucp_st_calls_t *calls)

@@ -6,13 +6,13 @@
 #include "config.h"
 #endif
 
-#include "ctrl/st_notice.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_leave.h"
+#include "core/st_notice.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 #include "core/st_ucp.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int ucp_st_notice_is_possible(const ucp_st_peer_t *peer)
            !peer->told_last && !peer->process.is_dead;
 }
 
-int ucp_st_notice_is_sending(const ucp_st_peer_t *peer)
+int ucp_st_notice_is_sending(ucp_st_peer_t *peer)
 {
     return (peer->svc_ep != NULL) && (peer->svc_ep->num_notices > 0);
 }
@@ -117,13 +117,36 @@ void ucp_st_notice_look(ucp_st_peer_t *peer, double now)
     }
 }
 
-void ucp_st_notice_ping(ucp_st_peer_t *peer)
+/* Ask whether the peer is there, unless it is known to be gone: otherwise the
+ * notice fails. */
+static void ucp_st_notice_ping(ucp_st_peer_t *peer)
 {
     ucp_st_notice_msg_t msg = {.type = UCP_ST_NOTICE_PING};
 
     if ((peer->status == UCS_OK) && ucp_st_notice_is_possible(peer) &&
         !peer->svc_ep->is_pinging) {
         peer->svc_ep->is_pinging = ucp_st_notice_post(peer, &msg);
+    }
+}
+
+/* A message to a peer that is gone fails, and a peer that has lost this side
+ * learns that this side waits for it. The endpoint of a peer that is gone is
+ * closed: UCP then ends its operations with the peer, and their waits are
+ * released. A peer that is closing is asked no more: if something still waits
+ * for it, it waits in vain. */
+void ucp_st_notice_check(ucp_st_peer_t *peer)
+{
+    ucp_st_svc_ep_t *sep = peer->svc_ep;
+
+    if ((sep->ep != NULL) && ucp_st_peer_is_closing(peer)) {
+        ucp_st_peer_lost(peer, UCS_ERR_CONNECTION_RESET);
+    } else if ((sep->ep != NULL) && !ucp_st_peer_leaves(peer)) {
+        ucp_st_notice_ping(peer);
+    }
+    if ((peer->status != UCS_OK) && (sep->ep != NULL) && !sep->closing) {
+        sep->closing = 1;
+        ucs_list_add_tail(&ucp_st_svc(peer->worker)->closing, &sep->list);
+        ucp_st_svc_wake(ucp_st_svc(peer->worker));
     }
 }
 
@@ -146,6 +169,15 @@ static void ucp_st_notice_again(const ucp_st_notice_t *notice)
     }
 }
 
+void ucp_st_notice_lost(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    peer->svc_ep->notice_broken = 1;
+    ucp_st_peer_lost(peer, status);
+    if (peer->status != UCS_OK) {
+        ucp_st_peer_closed(peer);
+    }
+}
+
 /* UCP has sent a notice, or failed to. `request` is NULL if that was at once.
  */
 static void ucp_st_notice_sent_cb(void *request, ucs_status_t status, void *arg)
@@ -164,7 +196,7 @@ static void ucp_st_notice_sent_cb(void *request, ucs_status_t status, void *arg)
     if (ucp_st_ucp_is_local(status)) {
         ucp_st_notice_again(notice);
     } else if (status != UCS_OK) {
-        ucp_st_svc_ep_lost_notice(notice->peer, status);
+        ucp_st_notice_lost(notice->peer, status);
     }
     ucp_st_worker_unlock(worker);
     free(notice);
@@ -196,7 +228,8 @@ static void ucp_st_notice_send(ucp_st_notice_t *notice)
     }
 }
 
-unsigned ucp_st_notice_send_all(ucp_st_worker_h worker)
+/* Give posted notices to UCP */
+static unsigned ucp_st_notice_send_all(ucp_st_worker_h worker)
 {
     ucs_list_link_t *notices = &ucp_st_svc(worker)->notices;
     unsigned count           = 0;
@@ -253,7 +286,7 @@ static void ucp_st_notice_handle_bye(ucp_st_peer_t *peer)
     ucp_st_notice_answer_bye(peer);
 }
 
-void ucp_st_notice_handle(ucp_st_worker_h worker,
+static void ucp_st_notice_handle(ucp_st_worker_h worker,
                           const ucp_st_notice_msg_t *msg)
 {
     ucp_st_peer_t *peer = ucp_st_peer_find(worker, msg->src);
@@ -274,7 +307,7 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
         /* The peer's earlier messages may not have been read yet, so this is
          * decided as a loss is */
         peer->said_gone = 1;
-        ucp_st_leave_lost(peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_peer_lost(peer, UCS_ERR_CONNECTION_RESET);
         ucp_st_peer_closed(peer);
     } else if (peer->status != UCS_OK) {
         /* The peer was declared gone, and is told that */
@@ -309,31 +342,27 @@ void ucp_st_notice_handle(ucp_st_worker_h worker,
     }
 }
 
-static ucs_status_t ucp_st_notice_am_handler(void *arg, const void *header,
-                                             size_t header_length, void *data,
-                                             size_t length,
-                                             const ucp_am_recv_param_t *param)
+void ucp_st_notice_receive(ucp_st_worker_h worker, const void *data,
+                           size_t length)
 {
-    ucp_st_worker_h worker = arg;
     ucp_st_notice_msg_t msg;
 
-    if (header_length != sizeof(msg)) {
-        ucs_error("dropped a notice of %zu bytes", header_length);
-        return UCS_OK;
+    if (length != sizeof(msg)) {
+        ucs_error("dropped a notice of %zu bytes", length);
+        return;
     }
-    memcpy(&msg, header, sizeof(msg));
-    ucp_st_worker_lock(worker);
-    if (ucp_st_svc(worker)->is_served) { /* operations and peers still exist */
-        ucp_st_notice_handle(worker, &msg);
-    }
-    ucp_st_worker_unlock(worker);
-    return UCS_OK;
+    memcpy(&msg, data, sizeof(msg));
+    ucp_st_notice_handle(worker, &msg);
 }
 
-ucs_status_t ucp_st_notice_open(ucp_st_worker_h worker)
+void ucp_st_notice_init(ucp_st_worker_h worker)
 {
-    return ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_NOTICE, 0,
-                                  ucp_st_notice_am_handler);
+    static const ucp_st_svc_client_t client = {
+        .work    = ucp_st_notice_send_all,
+        .is_used = ucp_st_notice_is_sending
+    };
+
+    ucp_st_svc_add_client(ucp_st_svc(worker), &client);
 }
 
 void ucp_st_notice_cleanup(ucp_st_worker_h worker)

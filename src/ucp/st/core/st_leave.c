@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_leave.c - how peers go: in order, or lost; and how the service thread
- * watches them.
+ * st_leave.c - how peers go: in order, or lost.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
-#include "ctrl/st_leave.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_notice.h"
-#include "core/st_ahead.h"
+#include "core/st_leave.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_notice.h"
 #include "core/st_op.h"
+#include "core/st_watch.h"
 #include "core/st_worker.h"
+#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>
 
@@ -30,15 +29,6 @@
 /* How long the end of a worker waits for a peer that has sent nothing so far:
  * that may not know this side's address, and never answer, seconds */
 #define UCP_ST_LEAVE_STRANGER_TIME 1.0
-
-/* The peer is among those that ucp_st_leave_settle() looks at */
-static void ucp_st_leave_begin(ucp_st_peer_t *peer)
-{
-    if (!peer->going) {
-        peer->going = 1;
-        ++ucp_st_ctrl(peer->worker)->going_peers;
-    }
-}
 
 /* Non-zero while the peer takes part in a use, or in something of a component,
  * that is under way */
@@ -61,8 +51,7 @@ static int ucp_st_leave_has_open_use(ucp_st_peer_t *peer)
     return 0;
 }
 
-/* The same, or a stream waits for something else of the peer */
-static int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
+int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
 {
     const ucp_st_component_t *component;
 
@@ -72,22 +61,6 @@ static int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
         }
     }
     return ucp_st_leave_has_open_use(peer);
-}
-
-void ucp_st_leave_lost(ucp_st_peer_t *peer, ucs_status_t status)
-{
-    if ((peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
-        return;
-    }
-    ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
-    /* Transports report a lost peer by many codes */
-    peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
-                       status : UCS_ERR_CONNECTION_RESET;
-    peer->lost_round = ucp_st_ctrl(peer->worker)->round;
-    peer->lost_time  = ucp_st_worker_now();
-    ucp_st_leave_begin(peer);
-    /* The thread decides if no host call does */
-    ucp_st_watch_wake(peer->worker);
 }
 
 /* If the peer has sent BYE its operations are CANCELED, also if a transport
@@ -118,7 +91,7 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
     if (ucp_st_notice_is_sending(peer)) {
-        ucp_st_leave_begin(peer); /* it is the peer's service thread's */
+        ucp_st_peer_go(peer); /* it is the peer's service thread's */
         return;
     }
     ucp_st_outbox_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
@@ -143,7 +116,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     if (ucp_st_leave_is_to_answer(peer)) {
         ucp_st_leave_answer_bye(peer);
     } else {
-        ucp_st_leave_begin(peer);
+        ucp_st_peer_go(peer);
     }
 }
 
@@ -163,7 +136,7 @@ void ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round, int is_idle)
 {
     ucp_st_peer_t *peer;
 
-    if (ucp_st_ctrl(worker)->going_peers == 0) {
+    if (ucp_st_watch(worker)->going_peers == 0) {
         return;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -191,7 +164,7 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker)
     ucp_st_peer_t *peer;
     double left;
 
-    if (ucp_st_ctrl(worker)->going_peers == 0) {
+    if (ucp_st_watch(worker)->going_peers == 0) {
         return -1;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -320,104 +293,4 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
     ucp_st_ctrl_flush(worker);
     return UCS_OK;
-}
-
-/* Non-zero while a NIC still holds operations with a peer that is gone */
-static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
-{
-    ucp_st_op_t *op;
-
-    if (peer->status == UCS_OK) {
-        return 0;
-    }
-    ucs_list_for_each(op, &peer->ops, peer_list) {
-        if ((op->state == UCP_ST_OP_FAILED) && ucp_st_lanes_are_busy(op)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
-{
-    int is_needed = 0;
-    double now    = ucp_st_worker_now();
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        /* Streams may come to wait for a peer that is there. One that is gone
-         * is to be told that, NICs may still reach it, or hold operations. */
-        if (!(peer->connected && !peer->is_self &&
-              ((peer->status == UCS_OK) || !peer->closed ||
-               ucp_st_notice_is_wanted(peer))) &&
-            !ucp_st_watch_has_rest(peer)) {
-            continue;
-        }
-        is_needed = 1;
-        ucp_st_notice_look(peer, now);
-        if (is_time && ((peer->status != UCS_OK) ||
-                        ucp_st_leave_is_awaited(peer))) {
-            ucp_st_peer_check(peer);
-        }
-    }
-    return is_needed;
-}
-
-/* While there are peers the thread looks at them at a fixed, slow pace: a start
- * need not wake it because a stream may wait from now on. The same pace, and
- * without peers as long as something waits, has it look for what waits. */
-static int ucp_st_watch_serve(void *arg)
-{
-    ucp_st_worker_h worker     = arg;
-    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-    double interval            = ctrl->interval;
-    double now                 = ucp_st_worker_now();
-    double left                = ctrl->watch_time + interval - now;
-    int is_needed, settle;
-
-    /* Before the look: what begins to wait behind that reads 0, and wakes this
-     * thread, as both take a lock */
-    __atomic_store_n(&ctrl->is_watching, 0, __ATOMIC_RELAXED);
-    ucp_st_worker_lock(worker);
-    is_needed = ucp_st_watch_ask(worker, left <= 0);
-    if (is_needed && (left <= 0)) {
-        /* UCP may have refused to be slept on */
-        ucp_st_svc_wake(ucp_st_svc(worker));
-    }
-    settle = ucp_st_leave_settle_late(worker);
-    ucp_st_worker_unlock(worker);
-    if ((left <= 0) || !is_needed) {
-        is_needed |= (ucp_st_ctrl_look(worker, !is_needed) > 0);
-    }
-    __atomic_store_n(&ctrl->is_watching, is_needed, __ATOMIC_RELAXED);
-    if (left <= 0) {
-        ctrl->watch_time = now;
-        left             = interval;
-    }
-    if (!is_needed) {
-        return settle;
-    }
-    left = ucs_min(1 + (left * 1e3), 1e6);
-    return (settle < 0) ? (int)left : ucs_min(settle, (int)left);
-}
-
-ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker)
-{
-    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-
-    ctrl->watch.serve = ucp_st_watch_serve;
-    ctrl->watch.arg   = worker;
-    return ucp_st_service_add(&ctrl->watch);
-}
-
-void ucp_st_watch_begin(ucp_st_worker_h worker)
-{
-    if (!__atomic_load_n(&ucp_st_ctrl(worker)->is_watching, __ATOMIC_RELAXED)) {
-        ucp_st_watch_wake(worker);
-    }
-}
-
-void ucp_st_watch_wake(ucp_st_worker_h worker)
-{
-    ucp_st_service_wake(&ucp_st_ctrl(worker)->watch);
 }

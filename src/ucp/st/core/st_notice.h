@@ -61,10 +61,6 @@ _Static_assert(sizeof(ucp_st_notice_msg_t) == 48, "wire format");
  *  the lock held; `now` is the time. */
 void ucp_st_notice_look(ucp_st_peer_t *peer, double now);
 
-/** Ask whether the peer is there, unless it is known to be gone: otherwise the
- *  notice fails. The lock is held. */
-void ucp_st_notice_ping(ucp_st_peer_t *peer);
-
 /** Send BYE; zero if that is not possible. The lock is held, as for the next
  *  ones. */
 int ucp_st_notice_bye(ucp_st_peer_t *peer);
@@ -72,26 +68,29 @@ int ucp_st_notice_bye(ucp_st_peer_t *peer);
 /** Answer the peer's BYE, if that is due, and nothing is under way to it. */
 void ucp_st_notice_answer_bye(ucp_st_peer_t *peer);
 
-/** Non-zero while notices to the peer have not left. */
-int ucp_st_notice_is_sending(const ucp_st_peer_t *peer);
-
 /** Non-zero if a peer that is gone is still to be told that. The lock is
  *  held. */
 int ucp_st_notice_is_wanted(const ucp_st_peer_t *peer);
 
-/** Give posted notices to UCP; how many. In the service thread, with the lock
- *  held, which is released meanwhile. */
-unsigned ucp_st_notice_send_all(ucp_st_worker_h worker);
+/** Non-zero while notices to the peer have not left. */
+int ucp_st_notice_is_sending(ucp_st_peer_h peer);
 
-/** Take notices from now on. The UCP worker is not driven yet. */
-ucs_status_t ucp_st_notice_open(ucp_st_worker_h worker);
+/** Ask whether the peer is there, and close the endpoint of one that is gone.
+ */
+void ucp_st_notice_check(ucp_st_peer_t *peer);
 
-/** Take a notice. In the service thread, with the lock held. */
-void ucp_st_notice_handle(ucp_st_worker_h worker,
-                          const ucp_st_notice_msg_t *msg);
+/** No notice reaches the peer any more. */
+void ucp_st_notice_lost(ucp_st_peer_t *peer, ucs_status_t status);
 
-/** Drop notices that UCP was not given. The lock is not held, no other thread
- *  uses the worker. */
+/** Take a notice, after a check. In the service thread. */
+void ucp_st_notice_receive(ucp_st_worker_h worker, const void *data,
+                           size_t length);
+
+/** Have the service thread send notices. No other thread uses the worker, as
+ *  for the next one, and the lock is not held. */
+void ucp_st_notice_init(ucp_st_worker_h worker);
+
+/** Drop notices that UCP was not given. */
 void ucp_st_notice_cleanup(ucp_st_worker_h worker);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_leave.h - how peers go: in order, or lost; and how the service thread
- * watches peers in place of hosts that make no calls.
+ * st_leave.h - how peers go: in order, or lost.
  *
  *   leaver                              peer
  *   LEAVE, or BYE alone     --------->  unmatched operations fail
@@ -50,7 +49,16 @@ int ucp_st_leave_settle_late(ucp_st_worker_h worker);
  *  The lock is held. */
 int ucp_st_leave_is_unanswered(const ucp_st_peer_t *peer);
 
-/** Have the service thread watch peers. The lock is not held. */
-ucs_status_t ucp_st_watch_start(ucp_st_worker_h worker);
+/** Non-zero while a stream waits for the peer. The lock is held. */
+int ucp_st_leave_is_awaited(ucp_st_peer_t *peer);
+
+/** Send BYE to all peers, and have UCP deliver it. The lock is not held, nor
+ *  for the next one. */
+void ucp_st_leave_say_bye(ucp_st_worker_h worker);
+
+/** `time` seconds after that: ask the service threads of the peers that have
+ *  not answered, whose hosts make no calls or are slow. Non-zero while it is
+ *  worth while to wait for an answer. */
+int ucp_st_leave_ask_last(ucp_st_worker_h worker, double time);
 
 #endif

@@ -15,12 +15,11 @@
 #define _GNU_SOURCE 1 /* accept4(), struct ucred */
 #endif
 
-#include "ctrl/st_answer.h"
-#include "ctrl/st_ctrl.h"
-#include "ctrl/st_service.h"
+#include "core/st_answer.h"
 #include "core/st_config.h"
 #include "core/st_log.h"
 #include "core/st_waits.h"
+#include "core/st_watch.h"
 
 #include <ucs/sys/math.h>
 
@@ -123,14 +122,14 @@ static int ucp_st_answer_warn(void)
 /* All that waits in the process */
 static void ucp_st_answer_describe(ucp_st_waits_t *waits)
 {
-    ucp_st_ctrl_worker_t *ctrl;
+    ucp_st_watch_t *watch;
     ucp_st_worker_h worker;
 
     ucp_st_waits_add(waits, "process %d (%s)", (int)getpid(),
                      program_invocation_short_name);
     (void)pthread_mutex_lock(&ucp_st_answer.lock);
-    ucs_list_for_each(ctrl, &ucp_st_answer.workers, answering) {
-        worker = ctrl->watch.arg;
+    ucs_list_for_each(watch, &ucp_st_answer.workers, answering) {
+        worker = watch->service.arg;
         ucp_st_worker_lock(worker);
         ucp_st_waits_describe(worker, waits);
         ucp_st_worker_unlock(worker);
@@ -271,7 +270,7 @@ ucs_status_t ucp_st_answer_add(ucp_st_worker_h worker)
     if (status == UCS_OK) {
         (void)pthread_mutex_lock(&ucp_st_answer.lock);
         ucs_list_add_tail(&ucp_st_answer.workers,
-                          &ucp_st_ctrl(worker)->answering);
+                          &ucp_st_watch(worker)->answering);
         (void)pthread_mutex_unlock(&ucp_st_answer.lock);
     }
     return status;
@@ -280,7 +279,7 @@ ucs_status_t ucp_st_answer_add(ucp_st_worker_h worker)
 void ucp_st_answer_remove(ucp_st_worker_h worker)
 {
     (void)pthread_mutex_lock(&ucp_st_answer.lock);
-    ucs_list_del(&ucp_st_ctrl(worker)->answering);
+    ucs_list_del(&ucp_st_watch(worker)->answering);
     (void)pthread_mutex_unlock(&ucp_st_answer.lock);
     ucp_st_answer_close();
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_progress.c - what a host that makes calls does for a worker.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "core/st_progress.h"
+#include "core/st_lane.h"
+#include "core/st_leave.h"
+#include "core/st_op.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
+
+#include <sched.h>
+#include <time.h>
+
+/* Empty rounds of progress before a blocked host sleeps, and for how long */
+#define UCP_ST_PROGRESS_YIELDS   200
+#define UCP_ST_PROGRESS_SLEEP_NS 50000
+
+unsigned ucp_st_progress(ucp_st_worker_h worker)
+{
+    ucp_st_watch_t *watch = ucp_st_watch(worker);
+    const ucp_st_component_t *component;
+    unsigned count;
+    uint64_t round;
+    int is_time;
+    double now;
+
+    ucp_st_worker_lock(worker);
+    round = ++watch->round;
+    ucp_st_worker_unlock(worker);
+    count = ucp_worker_progress(worker->ucp_worker);
+
+    ucp_st_worker_lock(worker);
+    ucp_st_leave_settle(worker, round, count == 0);
+    /* Ask about the peers that something here waits for, if it is time */
+    now     = ucp_st_worker_now();
+    is_time = (now - watch->last_time) > watch->interval;
+    if (is_time) {
+        watch->last_time  = now;
+        watch->last_asked = NULL;
+        ucp_st_for_each_component(component) {
+            component->worker.ask(worker);
+        }
+    }
+    ucp_st_lanes_poll(worker);
+    ucp_st_op_reap_freed(worker);
+    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_flush(worker);
+    if (is_time) {
+        (void)ucp_st_watch_look(worker, 0);
+    }
+    return count;
+}
+
+void ucp_st_progress_pause(unsigned *idle_rounds, unsigned progressed)
+{
+    struct timespec ts = {.tv_nsec = UCP_ST_PROGRESS_SLEEP_NS};
+
+    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
+    if (*idle_rounds > UCP_ST_PROGRESS_YIELDS) {
+        (void)nanosleep(&ts, NULL);
+    } else {
+        (void)sched_yield(); /* peers may share the processor */
+    }
+}
+
+unsigned ucp_st_worker_progress(ucp_st_worker_h worker)
+{
+    return ((worker == NULL) || ucp_st_fork_is_child) ?
+           0 : ucp_st_progress(worker);
+}
