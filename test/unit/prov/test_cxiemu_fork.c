@@ -5,9 +5,9 @@
  */
 #include "st_cunit.h"
 #include "fork_util.h"
-#include "fabric/cxiemu_param.h"
-#include "nic/cxiemu_map.h"
-#include "nic/cxiemu_service.h"
+#include "base/cxiemu_param.h"
+#include "base/cxiemu_map.h"
+#include "base/cxiemu_service.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
  * the counter is.
  */
 #include "cxi/cxiemu_trap.h"
-#include "fabric/cxiemu_cntr.h"
+#include "obj/cxiemu_cntr.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_service.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_service.h"
 
 #include <ucs_gpu.h>
 

@@ -3,10 +3,10 @@
  * cxiemu_ep.c - endpoints: their life, what is bound to them, their options and
  * names.
  */
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_dma.h"
+#include "op/cxiemu_ep.h"
+#include "base/cxiemu_dma.h"
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>

@@ -4,9 +4,9 @@
  *
  * Nothing here makes events: what is read is what the application wrote.
  */
-#include "fabric/cxiemu_domain.h"
-#include "fabric/cxiemu_event.h"
-#include "nic/cxiemu_wait.h"
+#include "obj/cxiemu_domain.h"
+#include "obj/cxiemu_event.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_fabric.c - the provider and its fabrics. */
 #include "cxiemu.h"
-#include "fabric/cxiemu_cntr.h"
-#include "fabric/cxiemu_cq.h"
+#include "obj/cxiemu_cntr.h"
+#include "obj/cxiemu_cq.h"
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 

@@ -8,7 +8,7 @@
  * time of the fork (ucs_fork.h).
  */
 #include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <ucs_gpu.h>
 

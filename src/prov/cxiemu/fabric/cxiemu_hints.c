@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_hints.c - hints of fi_getinfo(): whether they can be met, and how. */
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_info.c - what fi_getinfo() says of the emulated devices. */
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_addr.h"
+#include "base/cxiemu_addr.h"
 
 #include <rdma/fi_errno.h>
 

@@ -5,7 +5,7 @@
 #ifndef CXIEMU_INFO_H_
 #define CXIEMU_INFO_H_
 
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 
 #include <rdma/fabric.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_ini.c - the module's entry for libfabric's loader. */
-#include "fabric/cxiemu_log.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_param.h"
 
 FI_EXT_INI
 {

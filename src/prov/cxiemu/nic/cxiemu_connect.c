@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_connect.c - the beginnings and ends of links. */
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 #include "nic/cxiemu_peer.h"
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_txop.h"
-#include "nic/cxiemu_wait.h"
-#include "nic/cxiemu_error.h"
+#include "run/cxiemu_wait.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_link.c - the rings of a link, from either side. */
 #include "nic/cxiemu_link.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 #include "nic/cxiemu_peer.h"
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_txop.h"

@@ -15,7 +15,7 @@
 #ifndef CXIEMU_LINK_H_
 #define CXIEMU_LINK_H_
 
-#include "fabric/cxiemu_addr.h"
+#include "base/cxiemu_addr.h"
 #include "nic/cxiemu_nic.h"
 
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_nic.c - the emulated NIC: its life, progress and notifications. */
-#include "fabric/cxiemu_cntr.h"
+#include "obj/cxiemu_cntr.h"
 #include "op/cxiemu_dwq.h"
 #include "nic/cxiemu_link.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_target.h"
-#include "nic/cxiemu_wait.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

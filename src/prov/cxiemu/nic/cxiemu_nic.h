@@ -25,8 +25,8 @@
 #define CXIEMU_NIC_H_
 
 #include "cxiemu.h"
-#include "nic/cxiemu_map.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_map.h"
+#include "base/cxiemu_param.h"
 #include "nic/cxiemu_proto.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * One element each, as Cassini has them.
  */
 #include "op/cxiemu_atomic.h"
-#include "fabric/cxiemu_ep.h"
+#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>

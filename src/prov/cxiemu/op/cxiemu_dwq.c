@@ -6,9 +6,9 @@
  * due costs the same however much else waits.
  */
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_service.h"
+#include "op/cxiemu_ep.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_service.h"
 
 #include <rdma/fi_errno.h>
 

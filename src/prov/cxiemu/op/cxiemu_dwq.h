@@ -12,7 +12,7 @@
 #ifndef CXIEMU_DWQ_H_
 #define CXIEMU_DWQ_H_
 
-#include "fabric/cxiemu_cntr.h"
+#include "obj/cxiemu_cntr.h"
 #include "op/cxiemu_txop.h"
 
 #include <rdma/fi_trigger.h>

@@ -12,7 +12,7 @@
  * Both modes: long messages are fetched in shares, one after the other, as the
  * NIC's lock is held while one is copied.
  */
-#include "fabric/cxiemu_mr.h"
+#include "op/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_target.h"
 

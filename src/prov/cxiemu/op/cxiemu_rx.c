@@ -9,11 +9,11 @@
  * takes has a receive of its own, a child.
  */
 #include "op/cxiemu_rx.h"
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_dma.h"
+#include "op/cxiemu_ep.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_target.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -7,10 +7,10 @@
  */
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_atomic.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_mr.h"
+#include "op/cxiemu_ep.h"
+#include "op/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -7,11 +7,11 @@
 #include "op/cxiemu_txop.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_emit.h"
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_dma.h"
+#include "op/cxiemu_ep.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_target.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -14,7 +14,7 @@
  * is not finished, and twice a second for the peers' processes.
  */
 #include "nic/cxiemu_link.h"
-#include "nic/cxiemu_wait.h"
+#include "run/cxiemu_wait.h"
 
 #include <ucs_thread.h>
 

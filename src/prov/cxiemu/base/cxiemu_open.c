@@ -6,9 +6,9 @@
  * armed triggers are its service's until the domain is closed. So tests look
  * for it, in any program that runs on the emulated NIC.
  */
-#include "fabric/cxiemu_open.h"
+#include "base/cxiemu_open.h"
 #include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_param.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #ifndef CXIEMU_DOMAIN_H_
 #define CXIEMU_DOMAIN_H_
 
-#include "fabric/cxiemu_open.h"
+#include "base/cxiemu_open.h"
 #include "nic/cxiemu_nic.h"
 
 #include <rdma/fi_domain.h>

@@ -5,7 +5,7 @@
  * Refused is what CXI refuses; descriptions may be reused when this returns.
  */
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_ep.h"
+#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_cntr.c - counters.
+ * cxiemu_fi_cntr.c - counters.
  */
-#include "fabric/cxiemu_cntr.h"
+#include "obj/cxiemu_cntr.h"
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_event.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_service.h"
+#include "op/cxiemu_ep.h"
+#include "obj/cxiemu_event.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_service.h"
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_cq.c - completion queues.
+ * cxiemu_fi_cq.c - completion queues.
  */
-#include "fabric/cxiemu_cq.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_event.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_error.h"
+#include "obj/cxiemu_cq.h"
+#include "op/cxiemu_ep.h"
+#include "obj/cxiemu_event.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -4,7 +4,7 @@
  *
  *     cxiemu://HOST.PID.FD.NONCE.EP      all but the prefix in hexadecimal
  */
-#include "fabric/cxiemu_addr.h"
+#include "base/cxiemu_addr.h"
 
 #include <rdma/fi_errno.h>
 

@@ -4,8 +4,8 @@
  *
  * Those without are described as those with a tag, of 0.
  */
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_ep.h"
+#include "base/cxiemu_dma.h"
+#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>

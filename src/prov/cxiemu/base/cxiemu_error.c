@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_error.c - causes of failures, and Cassini's return codes. */
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 

@@ -2,11 +2,11 @@
 /*
  * cxiemu_service.c - what the processes of a service share of the device.
  */
-#include "nic/cxiemu_service.h"
+#include "base/cxiemu_service.h"
 #include "cxiemu.h"
 #include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_param.h"
 
 #include <ucs_fork.h>
 #include <ucs_ledger.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_mr.c - memory regions.
+ * cxiemu_fi_mr.c - memory regions.
  *
  *   registered -> (bind endpoint, bind counter) -> enabled -> closed
  *
@@ -19,9 +19,9 @@
  * A region of a GPU's memory is accessed through a mapping of its own
  * (cxiemu_dma.h), and never has a cached key: that would be the address.
  */
-#include "fabric/cxiemu_mr.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
+#include "op/cxiemu_mr.h"
+#include "op/cxiemu_ep.h"
+#include "base/cxiemu_log.h"
 
 #include <ucs_gpu.h>
 

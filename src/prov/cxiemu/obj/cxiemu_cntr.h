@@ -10,7 +10,7 @@
 #ifndef CXIEMU_CNTR_H_
 #define CXIEMU_CNTR_H_
 
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 
 #include <rdma/fi_eq.h>
 

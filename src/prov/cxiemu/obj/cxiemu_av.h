@@ -5,8 +5,8 @@
 #ifndef CXIEMU_AV_H_
 #define CXIEMU_AV_H_
 
-#include "fabric/cxiemu_addr.h"
-#include "fabric/cxiemu_domain.h"
+#include "base/cxiemu_addr.h"
+#include "obj/cxiemu_domain.h"
 
 struct cxiemu_link;
 

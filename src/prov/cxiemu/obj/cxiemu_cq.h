@@ -5,7 +5,7 @@
 #ifndef CXIEMU_CQ_H_
 #define CXIEMU_CQ_H_
 
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 
 #include <rdma/fi_eq.h>
 

@@ -6,11 +6,11 @@
  * not all runtimes take a part of it. Unlike that provider, nothing else is
  * tried: what runtimes have beside dma-buf is done in the kernel, for cards.
  */
-#include "fabric/cxiemu_dma.h"
+#include "base/cxiemu_dma.h"
 #include "fabric/cxiemu_fork.h"
 #include "cxiemu.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_map.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_map.h"
 
 #include <ucs_fork.h>
 #include <ucs_gpu.h>

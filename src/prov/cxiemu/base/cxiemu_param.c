@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_param.c - settings, from a table. */
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_param.h"
 #include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 

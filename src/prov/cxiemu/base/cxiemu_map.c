@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_map.c - memory files without names, shared between processes. */
-#include "nic/cxiemu_map.h"
+#include "base/cxiemu_map.h"
 #include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_param.h"
 
 #include <ucs_fork.h>
 #include <ucs_memfd.h>

@@ -5,9 +5,9 @@
 #ifndef CXIEMU_EP_H_
 #define CXIEMU_EP_H_
 
-#include "fabric/cxiemu_av.h"
-#include "fabric/cxiemu_cntr.h"
-#include "fabric/cxiemu_cq.h"
+#include "obj/cxiemu_av.h"
+#include "obj/cxiemu_cntr.h"
+#include "obj/cxiemu_cq.h"
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_txop.h"
 

@@ -5,9 +5,9 @@
 #ifndef CXIEMU_MR_H_
 #define CXIEMU_MR_H_
 
-#include "fabric/cxiemu_cntr.h"
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_cntr.h"
+#include "base/cxiemu_dma.h"
+#include "obj/cxiemu_domain.h"
 
 struct cxiemu_ep;
 

@@ -2,7 +2,7 @@
 /*
  * cxiemu_av.c - address vectors.
  */
-#include "fabric/cxiemu_av.h"
+#include "obj/cxiemu_av.h"
 #include "nic/cxiemu_link.h"
 
 #include <rdma/fi_errno.h>
