@@ -7,7 +7,6 @@
  * tried: what runtimes have beside dma-buf is done in the kernel, for cards.
  */
 #include "base/cxiemu_dma.h"
-#include "fabric/cxiemu_fork.h"
 #include "cxiemu.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_map.h"

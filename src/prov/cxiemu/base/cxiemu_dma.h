@@ -67,4 +67,9 @@ static inline void *cxiemu_dma_user(const cxiemu_dma_t *dma,
                            (void*)(dma->start + (size_t)(place - dma->address));
 }
 
+/** Before a fork, and behind it in both processes: no other thread has the lock
+ *  meanwhile. What it protects is as it was. */
+void cxiemu_dma_fork_begin(void);
+void cxiemu_dma_fork_end(int is_child);
+
 #endif

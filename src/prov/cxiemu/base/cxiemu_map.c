@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_map.c - memory files without names, shared between processes. */
 #include "base/cxiemu_map.h"
-#include "fabric/cxiemu_fork.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_param.h"
 

@@ -58,4 +58,9 @@ int cxiemu_map_may_attach(uint32_t pid);
 int cxiemu_map_copy(uint32_t pid, void *local, uint64_t remote, size_t length,
                     int is_store);
 
+/** Before a fork, and behind it in both processes: no other thread has the lock
+ *  meanwhile. What it protects is as it was. */
+void cxiemu_map_fork_begin(void);
+void cxiemu_map_fork_end(int is_child);
+
 #endif

@@ -7,7 +7,6 @@
  * for it, in any program that runs on the emulated NIC.
  */
 #include "base/cxiemu_open.h"
-#include "fabric/cxiemu_fork.h"
 #include "base/cxiemu_param.h"
 
 #include <stdio.h>

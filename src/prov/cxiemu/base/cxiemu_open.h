@@ -25,4 +25,7 @@ void cxiemu_open_add(cxiemu_open_t kind);
 /** An object was closed: fi_close() of it returns 0. Any thread. */
 void cxiemu_open_del(cxiemu_open_t kind);
 
+/** In a forked child: nothing is open. */
+void cxiemu_open_forked(void);
+
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_param.c - settings, from a table. */
 #include "base/cxiemu_param.h"
-#include "fabric/cxiemu_fork.h"
 #include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
@@ -243,16 +242,9 @@ static void cxiemu_param_read_all(void)
                 (unsigned long long)param->seed);
 }
 
-/* Before the first lock is used */
-static void cxiemu_param_first(void)
-{
-    cxiemu_fork_install();
-    cxiemu_param_read_all();
-}
-
 int cxiemu_param_init(void)
 {
-    pthread_once(&cxiemu_param_once, cxiemu_param_first);
+    pthread_once(&cxiemu_param_once, cxiemu_param_read_all);
     return cxiemu_param_status;
 }
 

@@ -4,7 +4,6 @@
  */
 #include "base/cxiemu_service.h"
 #include "cxiemu.h"
-#include "fabric/cxiemu_fork.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_param.h"
 

@@ -36,4 +36,9 @@ void cxiemu_service_give(cxiemu_resource_t resource, size_t count);
 /** What a message says of the process's own part. */
 size_t cxiemu_service_own(cxiemu_resource_t resource);
 
+/** Before a fork, and behind it in both processes: no other thread has the lock
+ *  meanwhile. In a child the process has no part in the service. */
+void cxiemu_service_fork_begin(void);
+void cxiemu_service_fork_end(int is_child);
+
 #endif

@@ -3,6 +3,8 @@
  * cxiemu_ep.c - endpoints: their life, what is bound to them, their options and
  * names.
  */
+#include "fabric/cxiemu_info.h"
+#include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_ep.h"
 #include "base/cxiemu_dma.h"
 #include "op/cxiemu_dwq.h"

@@ -2,6 +2,7 @@
 /*
  * cxiemu_fi_cntr.c - counters.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "obj/cxiemu_cntr.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_ep.h"

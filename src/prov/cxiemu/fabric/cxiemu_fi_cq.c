@@ -2,6 +2,7 @@
 /*
  * cxiemu_fi_cq.c - completion queues.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "obj/cxiemu_cq.h"
 #include "op/cxiemu_ep.h"
 #include "obj/cxiemu_event.h"

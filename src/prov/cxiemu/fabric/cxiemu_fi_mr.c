@@ -19,6 +19,7 @@
  * A region of a GPU's memory is accessed through a mapping of its own
  * (cxiemu_dma.h), and never has a cached key: that would be the address.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_mr.h"
 #include "op/cxiemu_ep.h"
 #include "base/cxiemu_log.h"

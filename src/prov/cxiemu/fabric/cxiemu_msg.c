@@ -4,6 +4,7 @@
  *
  * Those without are described as those with a tag, of 0.
  */
+#include "fabric/cxiemu_info.h"
 #include "base/cxiemu_dma.h"
 #include "op/cxiemu_ep.h"
 

@@ -2,6 +2,7 @@
 /*
  * cxiemu_rma.c - remote reads and writes.
  */
+#include "fabric/cxiemu_info.h"
 #include "op/cxiemu_ep.h"
 
 #include <rdma/fi_errno.h>

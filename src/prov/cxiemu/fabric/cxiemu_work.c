@@ -4,6 +4,7 @@
  *
  * Refused is what CXI refuses; descriptions may be reused when this returns.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_ep.h"
 

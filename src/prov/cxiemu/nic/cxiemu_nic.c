@@ -27,6 +27,21 @@
 #define CXIEMU_SHARE  128
 
 
+/* Atomic */
+static const cxiemu_hooks_t *cxiemu_nic_hooks;
+
+
+void cxiemu_set_hooks(const cxiemu_hooks_t *hooks)
+{
+    __atomic_store_n(&cxiemu_nic_hooks, hooks, __ATOMIC_RELEASE);
+}
+
+const cxiemu_hooks_t *cxiemu_hooks(void)
+{
+    return __atomic_load_n(&cxiemu_nic_hooks, __ATOMIC_ACQUIRE);
+}
+
+
 /* The finalizer of splitmix64: each state gives another number. */
 static uint64_t cxiemu_nic_mix(uint64_t z)
 {

@@ -203,4 +203,7 @@ uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
 /** CLOCK_MONOTONIC in nanoseconds. */
 uint64_t cxiemu_nic_now(void);
 
+/** Of cxiemu_set_hooks(), or NULL. */
+const cxiemu_hooks_t *cxiemu_hooks(void);
+
 #endif

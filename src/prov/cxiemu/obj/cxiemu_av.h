@@ -40,4 +40,8 @@ cxiemu_av_entry_t *cxiemu_av_entry(cxiemu_av_t *av, fi_addr_t fi_addr);
  *  by its NIC's nonce and its number. Lock held. */
 fi_addr_t cxiemu_av_find(const cxiemu_av_t *av, uint64_t nonce, uint16_t ep);
 
+/** As libfabric says of fi_ops_domain. */
+int cxiemu_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+                   struct fid_av **av, void *context);
+
 #endif

@@ -103,10 +103,6 @@ void cxiemu_cntr_assign(cxiemu_cntr_t *cntr, uint64_t success);
 /** Do the writebacks that are due. Lock held. */
 void cxiemu_cntr_writeback(cxiemu_nic_t *nic);
 
-/** fi_trywait() for a counter: 0 if it is as it was read last, or -FI_EAGAIN.
- *  Takes the lock. */
-int cxiemu_cntr_trywait(struct fid *fid);
-
 /** Write the counter back now. Lock held. */
 void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr);
 
@@ -135,8 +131,5 @@ void cxiemu_doorbell_cleanup(cxiemu_nic_t *nic);
 /** Whether something was stored that was not taken yet; no lock needed. */
 int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr);
 
-
-/** A counter from a libfabric handle of the same domain, or NULL. */
-cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid);
 
 #endif

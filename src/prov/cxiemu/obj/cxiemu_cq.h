@@ -46,8 +46,4 @@ cxiemu_cq_event_t *cxiemu_cq_next(cxiemu_cq_t *cq);
  *  reports once (-FI_EOVERRUN). */
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event);
 
-/** fi_trywait() for a queue: 0 if it is empty and its descriptor will tell of
- *  the next entry, or -FI_EAGAIN. Takes the lock. */
-int cxiemu_cq_trywait(struct fid *fid);
-
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_domain.h - fabrics and domains.
+ * cxiemu_domain.h - fabrics and domains, as all objects have them.
  */
 #ifndef CXIEMU_DOMAIN_H_
 #define CXIEMU_DOMAIN_H_
@@ -19,13 +19,6 @@
 #  define container_of(_ptr, _type, _field) \
     ((_type*)((char*)(_ptr) - offsetof(_type, _field)))
 #endif
-
-/** Limits that fi_info tells. */
-#define CXIEMU_MAX_MSG  (4ull << 30)
-#define CXIEMU_MAX_TX   16384
-#define CXIEMU_MAX_RX   15360
-#define CXIEMU_INJECT   192
-#define CXIEMU_TAG_MASK ((1ull << 48) - 1)
 
 /** Numbers in keys of the provider's: 65536. */
 #define CXIEMU_MR_NUMBER_WORDS 1024
@@ -55,64 +48,6 @@ typedef struct cxiemu_domain {
     uint32_t          tclass;   /**< Of deferred work, and of endpoints that are
                                      opened without one */
 } cxiemu_domain_t;
-
-/* Constructors that fi_ops_domain names; libfabric's contracts. */
-int cxiemu_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
-                   struct fid_av **av, void *context);
-int cxiemu_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
-                   struct fid_cq **cq, void *context);
-int cxiemu_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
-                     struct fid_cntr **cntr, void *context);
-int cxiemu_ep_open(struct fid_domain *domain, struct fi_info *info,
-                   struct fid_ep **ep, void *context);
-int cxiemu_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
-                   struct fid_eq **eq, void *context);
-int cxiemu_query_atomic(struct fid_domain *domain, enum fi_datatype datatype,
-                        enum fi_op op, struct fi_atomic_attr *attr,
-                        uint64_t flags);
-int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
-                       struct fid_domain **domain, void *context);
-
-/** fi_open_ops() of a domain: those of CXI's own that make sense here. */
-int cxiemu_ext_open(struct fid *fid, const char *name, uint64_t flags,
-                    void **ops, void *context);
-
-/** fi_control() of a domain: CXI's options; -FI_EINVAL for another command. */
-int cxiemu_ext_control(cxiemu_domain_t *domain, int command, void *arg);
-
-/** fi_trywait() for an event queue. */
-int cxiemu_eq_trywait(struct fid *fid);
-
-/** Capabilities with all ways of what has none: modifiers narrow. */
-static inline uint64_t cxiemu_caps_ways(uint64_t caps)
-{
-    if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV))) {
-        caps |= FI_SEND | FI_RECV;
-    }
-    if ((caps & (FI_RMA | FI_ATOMIC)) &&
-        !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))) {
-        caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
-    }
-    return caps;
-}
-
-/** Whether traffic class and queues' sizes are those of CXI: 0, or
- *  -FI_EINVAL. */
-int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass);
-
-static inline uint32_t cxiemu_tclass(uint32_t tclass, uint32_t otherwise)
-{
-    return (tclass == FI_TC_UNSPEC) ? otherwise : tclass;
-}
-
-/** Registration: fi_ops_mr of every domain. */
-extern struct fi_ops_mr cxiemu_mr_domain_ops;
-
-/** fi_control() of a domain: FI_QUEUE_WORK and its like. */
-int cxiemu_dwq_control(struct fid *fid, int command, void *arg);
-
-/** Of cxiemu_set_hooks(), or NULL. */
-const cxiemu_hooks_t *cxiemu_hooks(void);
 
 /** Defines a call that an object does not have: no slot of a table is empty. */
 #define CXIEMU_NO_CALL(_name, ...) \

@@ -4,6 +4,7 @@
  *
  * One element each, as Cassini has them.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_atomic.h"
 #include "op/cxiemu_ep.h"
 
