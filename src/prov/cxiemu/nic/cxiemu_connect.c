@@ -402,7 +402,7 @@ void cxiemu_link_lose(cxiemu_link_t *link)
         cxiemu_txop_fail_all(link, cxiemu_link_error(link));
     } else {
         /* What came from the peer before it went is carried out */
-        for (i = 0; !TAILQ_EMPTY(&nic->late) && (i < CXIEMU_LATE_ROUNDS); ++i) {
+        for (i = 0; cxiemu_late_has_more(nic) && (i < CXIEMU_LATE_ROUNDS); ++i) {
             cxiemu_target_late(nic);
         }
         cxiemu_link_leave(link);

@@ -120,7 +120,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
     if (!TAILQ_EMPTY(&nic->held)) {
         count += cxiemu_dwq_admit(nic);
     }
-    if (!TAILQ_EMPTY(&nic->late)) {
+    if (cxiemu_late_has_more(nic)) {
         count += cxiemu_target_late(nic);
     }
     while (!TAILQ_EMPTY(&nic->dirty)) {
@@ -131,7 +131,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
 
 int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 {
-    return !TAILQ_EMPTY(&nic->stalled) || !TAILQ_EMPTY(&nic->late) ||
+    return !TAILQ_EMPTY(&nic->stalled) || cxiemu_late_has_more(nic) ||
            !STAILQ_EMPTY(&nic->fired) || !TAILQ_EMPTY(&nic->held) ||
            (__atomic_load_n(&nic->shm->summary, __ATOMIC_SEQ_CST) != 0);
 }
@@ -215,7 +215,7 @@ void cxiemu_nic_drain(cxiemu_nic_t *nic)
     unsigned i = 0;
 
     (void)cxiemu_nic_progress(nic);
-    while ((!TAILQ_EMPTY(&nic->late) || (nic->copied >= CXIEMU_COPY_SHARE)) &&
+    while ((cxiemu_late_has_more(nic) || (nic->copied >= CXIEMU_COPY_SHARE)) &&
            (++i < CXIEMU_DRAIN_CALLS)) {
         cxiemu_nic_unlock(nic);
         cxiemu_nic_lock(nic);
@@ -288,6 +288,7 @@ static int cxiemu_nic_init(cxiemu_nic_t *nic)
     STAILQ_INIT(&nic->fired);
     TAILQ_INIT(&nic->held);
     TAILQ_INIT(&nic->late);
+    TAILQ_INIT(&nic->pulled);
     nic->nonce   = cxiemu_nic_nonce();
     nic->checked = cxiemu_nic_now();
     /* Several NICs of a process differ, and do so again in the next run */

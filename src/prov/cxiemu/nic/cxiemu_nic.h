@@ -41,12 +41,14 @@ struct cxiemu_mr;
 struct cxiemu_txop;
 struct cxiemu_dwq_entry;
 struct cxiemu_pending;
+struct cxiemu_recv;
 struct cxiemu_window;
 
 TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
 STAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
 TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
+TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 TAILQ_HEAD(cxiemu_held_list, cxiemu_dwq_entry);
 
@@ -96,6 +98,8 @@ typedef struct cxiemu_nic {
     size_t                     held_slots; /**< Slots of the queue it takes */
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
+    struct cxiemu_recv_list    pulled;    /**< Whose messages are fetched in
+                                               shares */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
     uint64_t                   num_ops;   /**< Started; tells which will fail */
     unsigned                   next_ep;   /**< Where a free number is sought */

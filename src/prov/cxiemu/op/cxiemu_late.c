@@ -16,8 +16,6 @@
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_target.h"
 
-#include <rdma/fi_errno.h>
-
 #include <stdlib.h>
 
 /* A write waits for fewer progress calls than that */
@@ -31,7 +29,6 @@
 typedef struct cxiemu_pending {
     TAILQ_ENTRY(cxiemu_pending) list;
     cxiemu_arrival_t            arrival;
-    struct cxiemu_recv          *recv;   /* A message to be fetched; or NULL */
     int                         ordered; /* Behind all before on the link */
     unsigned                    wait;    /* Progress calls to go */
     unsigned                    missing; /* Pieces: a bit mask */
@@ -51,10 +48,8 @@ static void cxiemu_late_free(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     cxiemu_link_t *link = pending->arrival.link;
 
     TAILQ_REMOVE(&nic->late, pending, list);
-    if (pending->recv == NULL) {
-        --link->late;
-        link->late_other -= !cxiemu_late_writes(&pending->arrival);
-    }
+    --link->late;
+    link->late_other -= !cxiemu_late_writes(&pending->arrival);
     free(pending);
 }
 
@@ -135,32 +130,6 @@ int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
     return 1;
 }
 
-int cxiemu_late_pull(cxiemu_nic_t *nic, struct cxiemu_recv *recv)
-{
-    cxiemu_pending_t *pending = calloc(1, sizeof(*pending));
-
-    if (pending == NULL) {
-        return -FI_ENOMEM;
-    }
-
-    pending->recv = recv;
-    TAILQ_INSERT_TAIL(&nic->late, pending, list);
-    return 0;
-}
-
-void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv)
-{
-    cxiemu_pending_t *pending;
-
-    TAILQ_FOREACH(pending, &nic->late, list) {
-        if (pending->recv == recv) {
-            cxiemu_late_free(nic, pending);
-            return;
-        }
-    }
-}
-
-
 /* Whether the write has chunks that came before and are still to land: the last
  * one is counted after them. */
 static int cxiemu_late_has_chunks(cxiemu_nic_t *nic,
@@ -175,8 +144,7 @@ static int cxiemu_late_has_chunks(cxiemu_nic_t *nic,
         if (other == pending) {
             break;
         }
-        if ((other->recv == NULL) &&
-            (other->arrival.link == pending->arrival.link) &&
+        if ((other->arrival.link == pending->arrival.link) &&
             (other->arrival.rec.op == pending->arrival.rec.op)) {
             return 1;
         }
@@ -217,12 +185,11 @@ static int cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     return 1;
 }
 
-unsigned cxiemu_target_late(cxiemu_nic_t *nic)
+static unsigned cxiemu_late_pass(cxiemu_nic_t *nic)
 {
     uint64_t pass  = ++nic->late_pass;
     unsigned count = 0;
     cxiemu_pending_t *pending, *next;
-    struct cxiemu_recv *recv;
     cxiemu_link_t *link;
     int is_first;
 
@@ -230,20 +197,7 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
         if ((count > 0) && (nic->copied >= CXIEMU_COPY_SHARE)) {
             break;
         }
-        next = TAILQ_NEXT(pending, list);
-        recv = pending->recv;
-        if (recv != NULL) {
-            ++count;
-            if (cxiemu_rx_pull(recv)) {
-                cxiemu_late_free(nic, pending);
-            } else {
-                /* Others have their turn */
-                TAILQ_REMOVE(&nic->late, pending, list);
-                TAILQ_INSERT_TAIL(&nic->late, pending, list);
-            }
-            continue;
-        }
-
+        next            = TAILQ_NEXT(pending, list);
         link            = pending->arrival.link;
         is_first        = (link->late_pass != pass);
         link->late_pass = pass;
@@ -265,6 +219,13 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
     return count;
 }
 
+unsigned cxiemu_target_late(cxiemu_nic_t *nic)
+{
+    unsigned count = cxiemu_late_pass(nic);
+
+    return count + cxiemu_rx_pull(nic, count == 0);
+}
+
 void cxiemu_target_lost(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
@@ -273,7 +234,7 @@ void cxiemu_target_lost(cxiemu_link_t *link)
 
     for (pending = TAILQ_FIRST(&nic->late); pending != NULL; pending = next) {
         next = TAILQ_NEXT(pending, list);
-        if ((pending->recv != NULL) || (pending->arrival.link != link)) {
+        if (pending->arrival.link != link) {
             continue;
         }
         is_over = 0;

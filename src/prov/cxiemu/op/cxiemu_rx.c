@@ -43,6 +43,8 @@ typedef struct cxiemu_recv {
     int                      canceled;
     /* Matched */
     int                      is_active; /* In rx->active */
+    int                      is_pulled; /* In nic->pulled, to be gone on with */
+    TAILQ_ENTRY(cxiemu_recv) pulled;
     uint32_t                 id;        /* For DATA records */
     uint64_t                 total;     /* Bytes of the message */
     uint64_t                 done;      /* Bytes that have come */
@@ -170,12 +172,21 @@ static int cxiemu_recv_leave(cxiemu_recv_t *parent)
     return (--parent->children == 0) && parent->closed;
 }
 
+static void cxiemu_recv_unpull(cxiemu_recv_t *recv)
+{
+    if (recv->is_pulled) {
+        recv->is_pulled = 0;
+        TAILQ_REMOVE(&recv->rx->ep->domain->nic->pulled, recv, pulled);
+    }
+}
+
 static void cxiemu_recv_finish(cxiemu_recv_t *recv, int err)
 {
     cxiemu_recv_t *parent = recv->parent;
     int last              = (parent != NULL) && cxiemu_recv_leave(parent);
     int canceled          = last && parent->canceled;
 
+    cxiemu_recv_unpull(recv);
     if (recv->is_active) {
         TAILQ_REMOVE(&recv->rx->active, recv, list);
     }
@@ -207,7 +218,8 @@ static int cxiemu_rx_fits(const cxiemu_recv_t *recv,
                          (recv->src_ep == rec->src_ep));
 }
 
-int cxiemu_rx_pull(cxiemu_recv_t *recv)
+/* Fetches the next share of a message; whether that was all. */
+static int cxiemu_recv_pull(cxiemu_recv_t *recv)
 {
     size_t taken = cxiemu_recv_taken(recv);
     size_t share = taken - recv->done;
@@ -224,6 +236,24 @@ int cxiemu_rx_pull(cxiemu_recv_t *recv)
     cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
     cxiemu_recv_finish(recv, err);
     return 1;
+}
+
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic, int at_least_one)
+{
+    unsigned count = 0;
+    cxiemu_recv_t *recv;
+
+    while (((recv = TAILQ_FIRST(&nic->pulled)) != NULL) &&
+           ((nic->copied < CXIEMU_COPY_SHARE) ||
+            (at_least_one && (count == 0)))) {
+        ++count;
+        if (!cxiemu_recv_pull(recv)) {
+            /* Others have their turn */
+            TAILQ_REMOVE(&nic->pulled, recv, pulled);
+            TAILQ_INSERT_TAIL(&nic->pulled, recv, pulled);
+        }
+    }
+    return count;
 }
 
 static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
@@ -249,11 +279,9 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
          * would be taken for that to a later operation: the data tells of
          * it. */
         recv->arrival.rec.flags &= ~CXIEMU_REC_ACK;
-    } else if (((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_rx_pull(recv)) &&
-               (cxiemu_late_pull(nic, recv) != 0)) {
-        /* Without memory, and so without interruption */
-        while (!cxiemu_rx_pull(recv)) {
-        }
+    } else if ((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_recv_pull(recv)) {
+        recv->is_pulled = 1;
+        TAILQ_INSERT_TAIL(&nic->pulled, recv, pulled);
     }
 }
 
@@ -623,7 +651,7 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx)
     cxiemu_unexp_t *unexp;
 
     TAILQ_FOREACH(recv, &rx->active, list) {
-        cxiemu_late_drop(rx->ep->domain->nic, recv);
+        cxiemu_recv_unpull(recv);
         cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
     }
     cxiemu_rx_free_list(&rx->active);
@@ -648,7 +676,6 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
     for (recv = TAILQ_FIRST(&rx->active); recv != NULL; recv = next) {
         next = TAILQ_NEXT(recv, list);
         if (recv->arrival.link == link) {
-            cxiemu_late_drop(link->nic, recv);
             cxiemu_recv_finish(recv, FI_EHOSTUNREACH);
         }
     }

@@ -20,7 +20,6 @@ struct cxiemu_cntr;
 struct cxiemu_ep;
 struct cxiemu_recv;
 
-TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_unexp_list, cxiemu_unexp);
 
 /** Receives of one kind (messages, tagged messages) of an endpoint. */
@@ -66,8 +65,9 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 /** Cancel the oldest receive with this context; whether there was one. */
 int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context);
 
-/** Fetch the next share of a message that is pulled; whether that is all. */
-int cxiemu_rx_pull(struct cxiemu_recv *recv);
+/** Fetch more of the messages that are pulled in shares, as long as not too
+ *  much was copied, or @a at_least_one share; how many shares. */
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic, int at_least_one);
 
 /** Drop everything; no completions. */
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);

@@ -55,18 +55,17 @@ void cxiemu_target_landed(const cxiemu_arrival_t *arrival,
 /** strict: whether the record is put off; it is then kept. Lock held. */
 int cxiemu_late_takes(const cxiemu_arrival_t *arrival);
 
-/** Have cxiemu_rx_pull() called for a receive until it has all; 0, or
- *  -FI_ENOMEM. Lock held. */
-int cxiemu_late_pull(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
-
-/** No more of that: the receive is over. Lock held. */
-void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
-
 /** Go on with what was put off (strict), and with messages that are pulled in
  *  shares; to be called by every progress, in either mode. Returns
- *  how many were gone on with; as long as nic->late has something, nobody may
+ *  how many were gone on with; as long as cxiemu_late_has_more(), nobody may
  *  sleep for long. Lock held. */
 unsigned cxiemu_target_late(cxiemu_nic_t *nic);
+
+/** Whether there is something to go on with. Lock held. */
+static inline int cxiemu_late_has_more(const cxiemu_nic_t *nic)
+{
+    return !TAILQ_EMPTY(&nic->late) || !TAILQ_EMPTY(&nic->pulled);
+}
 
 /** A peer is gone, or the link is about to be freed: forget what was put off
  *  for it. Lock held. */
