@@ -20,6 +20,7 @@
  */
 #include "cxi/cxiemu_trap.h"
 #include "obj/cxiemu_cntr.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -5,6 +5,7 @@
 #include "fabric/cxiemu_info.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_service.h"
+#include "run/cxiemu_wait.h"
 
 #include <ucs_gpu.h>
 

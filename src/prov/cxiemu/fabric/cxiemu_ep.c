@@ -9,6 +9,7 @@
 #include "base/cxiemu_dma.h"
 #include "op/cxiemu_dwq.h"
 #include "base/cxiemu_log.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>

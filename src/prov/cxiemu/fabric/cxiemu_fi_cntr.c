@@ -9,6 +9,7 @@
 #include "obj/cxiemu_event.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_service.h"
+#include "run/cxiemu_wait.h"
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
 #include <rdma/fi_cxi_ext.h>

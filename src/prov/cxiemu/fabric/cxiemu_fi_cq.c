@@ -8,6 +8,7 @@
 #include "obj/cxiemu_event.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_error.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -23,6 +23,7 @@
 #include "op/cxiemu_mr.h"
 #include "op/cxiemu_ep.h"
 #include "base/cxiemu_log.h"
+#include "run/cxiemu_wait.h"
 
 #include <ucs_gpu.h>
 

@@ -7,6 +7,7 @@
 #include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_ep.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

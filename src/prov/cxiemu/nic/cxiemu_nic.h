@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, its
- * progress and its sleepers.
+ * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, and what
+ * wakes its threads.
  *
  * All work is done by threads of the process that owns the NIC, under one lock:
  * by threads that trigger or wait, inline, and else by a thread of the NIC.
@@ -35,6 +35,7 @@
 
 struct cxiemu_ep;
 struct cxiemu_link;
+struct cxiemu_link_events;
 struct cxiemu_peer;
 struct cxiemu_cntr;
 struct cxiemu_mr;
@@ -77,6 +78,7 @@ typedef struct cxiemu_nic {
                                                room */
     struct cxiemu_link_list    dirty;     /**< To be flushed */
     struct cxiemu_link_list    lost;      /**< To be freed */
+    const struct cxiemu_link_events *events; /**< What they report to */
     int                        links_seen; /**< There is, or was, a link */
     struct cxiemu_peer_list    peers;
     int                        epoll;     /**< Of the peers' processes */
@@ -131,45 +133,6 @@ typedef struct cxiemu_nic {
 } cxiemu_nic_t;
 
 
-/** Make the NIC of a domain, with its thread. 0, or -FI_E*. No lock. */
-int cxiemu_nic_create(cxiemu_nic_t **nic_p);
-
-/** End the thread, tell the peers, close the links, free. No endpoint, counter
- *  or region is left. No lock. */
-void cxiemu_nic_destroy(cxiemu_nic_t *nic);
-
-
-/**
- * Do all that can be done now: records and acknowledgements that came,
- * operations that found no room, doorbells, counters that fired. Lock held.
- * Bounded: a peer that sends without end is left after a share, and so is all
- * when so much was copied, but for one record of each link.
- * Returns how many things were done.
- */
-unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
-
-/** Carry out what has come, as a NIC would have done by now: an endpoint or a
- *  region closes, and what was sent to it before is not to fail. The lock is
- *  held, but for moments in between. */
-void cxiemu_nic_drain(cxiemu_nic_t *nic);
-
-/** Progress where a queue or a counter is read: whether the lock, which is not
- *  waited for, was free, and is held now. Its holder makes progress, too. */
-int cxiemu_nic_read_begin(cxiemu_nic_t *nic);
-
-/** The program is about to sleep where the NIC does not see it: from now on
- *  peers wake the thread. Makes progress a last time. Lock held. */
-void cxiemu_nic_arm(cxiemu_nic_t *nic);
-
-/**
- * Sleep until @a ready(arg) says so; it is called with the lock held after
- * progress. The lock is held on entry and on return, not in between. Polls
- * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
- * Returns 0, or -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0).
- */
-int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
-                    int timeout_ms);
-
 /** Something that local sleepers wait for may have happened: have them look.
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
@@ -194,15 +157,13 @@ void cxiemu_nic_notify(cxiemu_nic_shm_t *shm, uint32_t port);
 /** The same, but wake no thread: the caller does that. */
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);
 
-/** Whether something is left that no peer notifies of: room that a peer has to
- *  make, writes that were put off, bits that progress left. Lock held. */
-int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
-
 /** A random number other than 0 that names a NIC or a link. */
 uint64_t cxiemu_nic_nonce(void);
 
 /** Next number of the NIC's random sequence (strict mode). Lock held. */
 uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
+
+#define CXIEMU_NSEC_PER_MSEC 1000000ull
 
 /** CLOCK_MONOTONIC in nanoseconds. */
 uint64_t cxiemu_nic_now(void);

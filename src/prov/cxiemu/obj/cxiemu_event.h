@@ -5,7 +5,7 @@
 #ifndef CXIEMU_EVENT_H_
 #define CXIEMU_EVENT_H_
 
-#include "nic/cxiemu_nic.h"
+#include "run/cxiemu_progress.h"
 
 #include <rdma/fi_errno.h>
 

@@ -9,6 +9,7 @@
 #include "op/cxiemu_ep.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_service.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -73,8 +73,8 @@ static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
     if (pending == NULL) {
         return NULL;
     }
-    if (aside && (cxiemu_target_fetch(arrival, 0, pending->data,
-                                      rec->length) != 0)) {
+    if (aside && (cxiemu_link_fetch(arrival, 0, pending->data,
+                                    rec->length) != 0)) {
         free(pending);
         return NULL;
     }
@@ -84,7 +84,7 @@ static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
         pending->arrival.payload = pending->data;
     }
     if (early) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, 0, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, 0, 0);
         pending->arrival.rec.flags &= ~CXIEMU_REC_ACK;
     }
     return pending;

@@ -226,14 +226,14 @@ static int cxiemu_recv_pull(cxiemu_recv_t *recv)
     int err;
 
     share = (share < CXIEMU_COPY_SHARE) ? share : CXIEMU_COPY_SHARE;
-    err   = cxiemu_target_fetch(&recv->arrival, recv->done,
-                                recv->buffer + recv->done, share);
+    err   = cxiemu_link_fetch(&recv->arrival, recv->done,
+                              recv->buffer + recv->done, share);
     recv->done += share;
     if ((err == 0) && (recv->done < taken)) {
         return 0;
     }
 
-    cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
+    cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
     cxiemu_recv_finish(recv, err);
     return 1;
 }
@@ -274,7 +274,7 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
          (recv->arrival.rec.addr < cxiemu_param()->cma_min))) {
         /* It cannot be fetched from here, or should not */
         recv->id = rx->next_id++;
-        cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
+        cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
         /* That was the answer. A second one, if the endpoint is closed now,
          * would be taken for that to a later operation: the data tells of
          * it. */
@@ -298,9 +298,9 @@ static void cxiemu_rx_take(cxiemu_recv_t *recv, const cxiemu_arrival_t *arrival)
         return;
     }
 
-    err = cxiemu_target_fetch(arrival, 0, recv->buffer,
-                              cxiemu_recv_taken(recv));
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
+    err = cxiemu_link_fetch(arrival, 0, recv->buffer,
+                            cxiemu_recv_taken(recv));
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     cxiemu_recv_finish(recv, err);
 }
 
@@ -374,16 +374,16 @@ static void cxiemu_rx_keep(cxiemu_rx_t *rx, const cxiemu_arrival_t *arrival)
 
     if (unexp == NULL) {
         cxiemu_warn(EP_DATA, "no memory for a message of %zu bytes\n", length);
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_ENOMEM, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_ENOMEM, 0);
         return;
     }
 
     unexp->arrival         = *arrival;
     unexp->arrival.payload = NULL;
     if (rec->type == CXIEMU_REC_SEND) {
-        err = cxiemu_target_fetch(arrival, 0, unexp->data, length);
+        err = cxiemu_link_fetch(arrival, 0, unexp->data, length);
         if ((err != 0) || !(rec->flags & CXIEMU_REC_DELIVERY)) {
-            cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, length);
+            cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, length);
             unexp->arrival.rec.flags &= ~CXIEMU_REC_ACK;
         }
         if (err != 0) {
@@ -411,18 +411,18 @@ static void cxiemu_rx_data(cxiemu_rx_t *rx, const cxiemu_arrival_t *arrival)
     }
     if ((recv == NULL) || (rec->offset != recv->done) ||
         (rec->length > recv->total - recv->done)) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
         return;
     }
 
     if (rec->offset < recv->length) {
         length = recv->length - rec->offset;
         length = (length < rec->length) ? length : rec->length;
-        err    = cxiemu_target_fetch(arrival, 0, recv->buffer + rec->offset,
-                                     length);
+        err    = cxiemu_link_fetch(arrival, 0, recv->buffer + rec->offset,
+                                   length);
     }
     recv->done += rec->length;
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     if ((err != 0) || (rec->flags & CXIEMU_REC_LAST)) {
         cxiemu_recv_finish(recv, (recv->done < recv->total) ? FI_EIO : err);
     }
@@ -438,7 +438,7 @@ void cxiemu_rx_arrived(const cxiemu_arrival_t *arrival)
     cxiemu_rx_t *rx;
 
     if ((ep == NULL) || !ep->enabled) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
         return;
     }
 
@@ -652,14 +652,14 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx)
 
     TAILQ_FOREACH(recv, &rx->active, list) {
         cxiemu_recv_unpull(recv);
-        cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
     }
     cxiemu_rx_free_list(&rx->active);
     cxiemu_rx_free_list(&rx->posted);
     TAILQ_CONCAT(&rx->unexpected, &rx->claimed, list);
     while ((unexp = TAILQ_FIRST(&rx->unexpected)) != NULL) {
         TAILQ_REMOVE(&rx->unexpected, unexp, list);
-        cxiemu_target_ack(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
         free(unexp);
     }
     while ((recv = rx->spare) != NULL) {
@@ -699,8 +699,9 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
     }
 }
 
-void cxiemu_rx_lost(cxiemu_nic_t *nic, cxiemu_link_t *link)
+void cxiemu_rx_lost(cxiemu_link_t *link)
 {
+    cxiemu_nic_t *nic = link->nic;
     unsigned i;
 
     for (i = 0; i < CXIEMU_MAX_EPS; ++i) {

@@ -15,7 +15,6 @@
 #include <rdma/fi_tagged.h>
 #include <sys/queue.h>
 
-struct cxiemu_arrival;
 struct cxiemu_cntr;
 struct cxiemu_ep;
 struct cxiemu_recv;
@@ -73,11 +72,11 @@ unsigned cxiemu_rx_pull(cxiemu_nic_t *nic, int at_least_one);
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);
 
 /** A SEND, RTS or DATA record has come. Acknowledges it. */
-void cxiemu_rx_arrived(const struct cxiemu_arrival *arrival);
+void cxiemu_rx_arrived(const cxiemu_arrival_t *arrival);
 
 /** A peer is gone: fail receives whose data was under way from it, forget its
  *  unexpected messages that are not complete; receives of such ones that are
  *  claimed will fail. */
-void cxiemu_rx_lost(cxiemu_nic_t *nic, cxiemu_link_t *link);
+void cxiemu_rx_lost(cxiemu_link_t *link);
 
 #endif

@@ -14,14 +14,6 @@ struct cxiemu_mr;
 struct cxiemu_recv;
 
 
-/** A record that has come: a copy, which the peer cannot change any more. */
-typedef struct cxiemu_arrival {
-    cxiemu_rec_t  rec;
-    cxiemu_link_t *link;    /**< NULL: lost since */
-    uint64_t      peer;     /**< Nonce of the initiator's NIC */
-    const uint8_t *payload; /**< What came with it, else NULL: to be fetched */
-} cxiemu_arrival_t;
-
 /** A record of a link has come, and is sound; its cells behind the first one
  *  are the ring's until this returns. Finds its payload. Lock held. */
 void cxiemu_target_record(cxiemu_arrival_t *arrival, const void *behind);
@@ -33,15 +25,6 @@ void cxiemu_target_execute(const cxiemu_arrival_t *arrival);
  *  no acknowledgement: 0, with the value before the atomic, or FI_E*. Lock
  *  held. */
 int cxiemu_target_local(const cxiemu_arrival_t *arrival, uint64_t *value_p);
-
-/** Copy @a length bytes of what a record brings or names, from @a offset on; 0,
- *  or FI_E*. Lock held. */
-int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
-                        void *to, size_t length);
-
-/** Acknowledge, if that is wanted; @a status: FI_E*. Lock held. */
-void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
-                       int status, uint64_t value);
 
 /** A write: store @a length bytes of it from @a offset on, in the region that
  *  is returned; 0, or FI_E*. Then, when all is stored or has failed, count and

@@ -12,6 +12,7 @@
 #include "base/cxiemu_log.h"
 #include "op/cxiemu_target.h"
 #include "base/cxiemu_error.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 
@@ -285,7 +286,7 @@ static int cxiemu_txop_go_on(cxiemu_txop_t *txop)
     return cxiemu_emit(txop);
 }
 
-unsigned cxiemu_txop_push(cxiemu_link_t *link)
+static unsigned cxiemu_txop_push(cxiemu_link_t *link)
 {
     unsigned count = 0;
     cxiemu_txop_t *txop;
@@ -295,6 +296,22 @@ unsigned cxiemu_txop_push(cxiemu_link_t *link)
            cxiemu_txop_go_on(txop)) {
         cxiemu_txop_emitted(txop);
         ++count;
+    }
+    return count;
+}
+
+unsigned cxiemu_txop_retry(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_link_t *link, *next;
+
+    for (link = TAILQ_FIRST(&nic->stalled); link != NULL; link = next) {
+        next   = TAILQ_NEXT(link, stalled);
+        count += cxiemu_txop_push(link);
+        if (TAILQ_EMPTY(&link->pending) && link->is_stalled) {
+            link->is_stalled = 0;
+            TAILQ_REMOVE(&nic->stalled, link, stalled);
+        }
     }
     return count;
 }

@@ -113,10 +113,10 @@ void cxiemu_op_unmap(cxiemu_op_t *op);
  */
 int cxiemu_txop_start(const cxiemu_op_t *op, struct cxiemu_dwq_entry *entry);
 
-/** Write more records of the link's pending operations; how many. */
-unsigned cxiemu_txop_push(cxiemu_link_t *link);
+/** Try the stalled links' pending operations again; how many went on. */
+unsigned cxiemu_txop_retry(cxiemu_nic_t *nic);
 
-/** An acknowledgement has come. */
+/** An acknowledgement has come (cxiemu_link_events_t). */
 void cxiemu_txop_ack(cxiemu_link_t *link, const cxiemu_ack_t *ack);
 
 /** Fail all operations of a link with @a err (FI_E*). */

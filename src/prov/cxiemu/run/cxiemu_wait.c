@@ -13,14 +13,13 @@
  * It also looks by itself: at trigger pages that a device may write, for what
  * is not finished, and twice a second for the peers' processes.
  */
-#include "nic/cxiemu_link.h"
 #include "run/cxiemu_wait.h"
+#include "nic/cxiemu_link.h"
 
 #include <ucs_thread.h>
 
 #include <rdma/fi_errno.h>
 
-#include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -39,14 +38,6 @@
 #define CXIEMU_UNFINISHED_NS 100000
 
 
-uint64_t cxiemu_nic_now(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ((uint64_t)ts.tv_sec * CXIEMU_NSEC_PER_SEC) + (uint64_t)ts.tv_nsec;
-}
-
 /* Sleeps while the futex is @a value, at most @a nsec (CXIEMU_FOREVER: no
  * limit). Returns for no reason, too. */
 static void cxiemu_futex_wait(uint32_t *futex, uint32_t value, uint64_t nsec)
@@ -59,12 +50,6 @@ static void cxiemu_futex_wait(uint32_t *futex, uint32_t value, uint64_t nsec)
     syscall(SYS_futex, futex, FUTEX_WAIT, value,
             (nsec == CXIEMU_FOREVER) ? NULL : &ts, NULL, 0);
 }
-
-static void cxiemu_futex_wake(uint32_t *futex)
-{
-    syscall(SYS_futex, futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
 
 /* Makes progress; how long to sleep then. */
 static uint64_t cxiemu_thread_look(cxiemu_nic_t *nic)
@@ -141,30 +126,6 @@ static void *cxiemu_thread_main(void *arg)
     return NULL;
 }
 
-/* Changes a state of sleep to AWAKE, and wakes the thread if it did. */
-static void cxiemu_thread_wake(cxiemu_nic_shm_t *shm, uint32_t state)
-{
-    if (__atomic_compare_exchange_n(&shm->thread, &state, CXIEMU_THREAD_AWAKE,
-                                    0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-        cxiemu_futex_wake(&shm->thread);
-    }
-}
-
-void cxiemu_thread_notify(cxiemu_nic_shm_t *shm)
-{
-    if (__atomic_load_n(&shm->thread, __ATOMIC_SEQ_CST) ==
-        CXIEMU_THREAD_ASLEEP) {
-        cxiemu_thread_wake(shm, CXIEMU_THREAD_ASLEEP);
-    }
-}
-
-void cxiemu_nic_wake_thread(cxiemu_nic_t *nic)
-{
-    __atomic_store_n(&nic->is_called, 1, __ATOMIC_SEQ_CST);
-    cxiemu_thread_notify(nic->shm);
-    cxiemu_thread_wake(nic->shm, CXIEMU_THREAD_TIMED);
-}
-
 int cxiemu_thread_start(cxiemu_nic_t *nic)
 {
     int ret;
@@ -205,14 +166,6 @@ void cxiemu_poll_end(void *arg)
         cxiemu_nic_lock(nic);
         cxiemu_nic_progress(nic);
         cxiemu_nic_unlock(nic);
-    }
-}
-
-void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic)
-{
-    if (nic->waiters > 0) {
-        __atomic_fetch_add(&nic->wakes, 1, __ATOMIC_RELAXED);
-        cxiemu_futex_wake(&nic->wakes);
     }
 }
 

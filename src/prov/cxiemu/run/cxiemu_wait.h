@@ -32,10 +32,9 @@
 #ifndef CXIEMU_WAIT_H_
 #define CXIEMU_WAIT_H_
 
-#include "nic/cxiemu_nic.h"
+#include "run/cxiemu_progress.h"
 
-#define CXIEMU_NSEC_PER_MSEC 1000000ull
-#define CXIEMU_FOREVER       UINT64_MAX
+#define CXIEMU_FOREVER UINT64_MAX
 
 /** Peers are looked at so often, and on demand. */
 #define CXIEMU_CHECK_NS (500 * CXIEMU_NSEC_PER_MSEC)
@@ -52,7 +51,13 @@ int cxiemu_thread_start(cxiemu_nic_t *nic);
 /** End it, and wait for that. No lock. */
 void cxiemu_thread_stop(cxiemu_nic_t *nic);
 
-/** As a peer: wake the thread if it is ASLEEP. */
-void cxiemu_thread_notify(cxiemu_nic_shm_t *shm);
+/**
+ * Sleep until @a ready(arg) says so; it is called with the lock held after
+ * progress. The lock is held on entry and on return, not in between. Polls
+ * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
+ * Returns 0, or -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0).
+ */
+int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
+                    int timeout_ms);
 
 #endif
