@@ -12,7 +12,7 @@
 #include "fuzz_util.h"
 #include "st_cunit.h"
 #include "base/cxiemu_addr.h"
-#include "op/cxiemu_ep.h"
+#include "fabric/cxiemu_fabric.h"
 #include "nic/cxiemu_link.h"
 #include "nic/cxiemu_peer.h"
 #include "nic/cxiemu_proto.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
 #include "fabric/cxiemu_fabric.h"
-#include "obj/cxiemu_av.h"
 #include "fabric/cxiemu_info.h"
-#include "base/cxiemu_log.h"
 #include "base/cxiemu_service.h"
-#include "run/cxiemu_wait.h"
+#include "obj/cxiemu_av.h"
+#include "run/cxiemu_progress.h"
 
 #include <ucs_gpu.h>
 

@@ -5,9 +5,7 @@
  * Nothing here makes events: what is read is what the application wrote.
  */
 #include "fabric/cxiemu_fabric.h"
-#include "obj/cxiemu_domain.h"
 #include "obj/cxiemu_event.h"
-#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -3,7 +3,6 @@
  * cxiemu_ext.c - operations of a domain beyond libfabric's interface.
  */
 #include "fabric/cxiemu_fabric.h"
-#include "obj/cxiemu_domain.h"
 
 #include <rdma/fi_errno.h>
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_fi_cntr.c - counters.
+ * cxiemu_fi_cntr.c - counters, as libfabric has them.
  */
 #include "fabric/cxiemu_fabric.h"
-#include "obj/cxiemu_cntr.h"
-#include "op/cxiemu_dwq.h"
-#include "op/cxiemu_ep.h"
-#include "obj/cxiemu_event.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_service.h"
+#include "cxi/cxiemu_doorbell.h"
+#include "obj/cxiemu_event.h"
+#include "op/cxiemu_dwq.h"
 #include "run/cxiemu_wait.h"
 
 #include <stdbool.h> /* fi_cxi_ext.h uses it */
@@ -32,110 +31,6 @@ cxiemu_cntr_t *cxiemu_cntr_from(cxiemu_domain_t *domain, struct fid_cntr *fid)
 
     cntr = container_of(fid, cxiemu_cntr_t, fid);
     return (cntr->domain == domain) ? cntr : NULL;
-}
-
-cxiemu_cntr_more_t *cxiemu_cntr_need_more(cxiemu_cntr_t *cntr)
-{
-    cxiemu_cntr_more_t *more = cntr->more;
-
-    if (more == NULL) {
-        more = calloc(1, sizeof(*more));
-        if (more == NULL) {
-            return NULL;
-        }
-        more->event_fd = -1;
-        more->trap     = -1;
-        /* A reader without the lock sees it whole */
-        __atomic_store_n(&cntr->more, more, __ATOMIC_RELEASE);
-    }
-    return more;
-}
-
-/* The user's buffer may be polled: data that was counted is stored before. */
-void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr)
-{
-    uint64_t word = cxiemu_cntr_word(cntr);
-
-    __atomic_store_n(&cntr->written, word, __ATOMIC_RELEASE);
-    if ((cntr->more != NULL) && (cntr->more->wb != NULL)) {
-        __atomic_store_n(cntr->more->wb, word, __ATOMIC_RELEASE);
-    }
-}
-
-static void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr)
-{
-    cxiemu_nic_t *nic = cntr->domain->nic;
-
-    if (cntr->wb_wanted) {
-        return;
-    }
-    if (!cxiemu_param()->strict || (cxiemu_cntr_need_more(cntr) == NULL)) {
-        cxiemu_cntr_write_back_now(cntr);
-    } else {
-        cntr->wb_wanted = 1;
-        SLIST_INSERT_HEAD(&nic->wb_due, cntr, more->wb_due);
-    }
-}
-
-void cxiemu_cntr_writeback(cxiemu_nic_t *nic)
-{
-    cxiemu_cntr_t *cntr;
-
-    /* What asks for them is behind what the trigger queue holds */
-    while (TAILQ_EMPTY(&nic->held) &&
-           ((cntr = SLIST_FIRST(&nic->wb_due)) != NULL)) {
-        SLIST_REMOVE_HEAD(&nic->wb_due, more->wb_due);
-        cntr->wb_wanted = 0;
-        cxiemu_cntr_write_back_now(cntr);
-    }
-}
-
-static void cxiemu_cntr_alert(cxiemu_cntr_t *cntr)
-{
-    cxiemu_cntr_more_t *more = cntr->more;
-
-    if (cntr->waiters > 0) {
-        cxiemu_nic_wake_waiters(cntr->domain->nic);
-    }
-    if (more != NULL) {
-        cxiemu_event_tell(more->event_fd, &more->armed);
-    }
-}
-
-void cxiemu_cntr_fire(cxiemu_cntr_t *cntr)
-{
-    cxiemu_nic_t *nic = cntr->domain->nic;
-
-    if ((cntr->heap_count > 0) && !cntr->is_fired &&
-        (cntr->heap[0]->threshold <= cntr->success)) {
-        cntr->is_fired = 1;
-        STAILQ_INSERT_TAIL(&nic->fired, cntr, fired);
-    }
-}
-
-void cxiemu_cntr_count(cxiemu_cntr_t *cntr, uint64_t success, uint64_t failure)
-{
-    cntr->success = (cntr->success + success) & CXIEMU_CNTR_SUCCESS_MAX;
-    if (failure > CXIEMU_CNTR_FAILURE_MAX - cntr->failure) {
-        cntr->failure = CXIEMU_CNTR_FAILURE_MAX;
-    } else {
-        cntr->failure += (uint8_t)failure;
-    }
-
-    if (!cxiemu_param()->strict) {
-        cxiemu_cntr_write_back_now(cntr);
-    }
-    cxiemu_cntr_fire(cntr);
-    cxiemu_cntr_alert(cntr);
-}
-
-/* To set a counter, unlike to count, has it written back. */
-void cxiemu_cntr_assign(cxiemu_cntr_t *cntr, uint64_t success)
-{
-    cntr->success = success & CXIEMU_CNTR_SUCCESS_MAX;
-    cxiemu_cntr_want_writeback(cntr);
-    cxiemu_cntr_fire(cntr);
-    cxiemu_cntr_alert(cntr);
 }
 
 static uint64_t cxiemu_cntr_fetch(struct fid_cntr *fid)
@@ -339,7 +234,8 @@ int cxiemu_cntr_trywait(struct fid *fid)
         /* Also if nobody noted the last read: the next one is */
         ret = -FI_EAGAIN;
     } else {
-        cxiemu_event_arm(nic, more->event_fd, &more->armed);
+        cxiemu_event_arm(more->event_fd, &more->armed);
+        cxiemu_nic_arm(nic);
     }
     cxiemu_nic_unlock(nic);
     return ret;
@@ -406,7 +302,7 @@ static int cxiemu_cntr_get_mmio_addr(struct fid *fid, void **addr, size_t *len)
     int ret;
 
     cxiemu_nic_lock(cntr->domain->nic);
-    ret = cxiemu_doorbell_expose(cntr, addr);
+    ret = cxiemu_window_expose(cntr, addr);
     cxiemu_nic_unlock(cntr->domain->nic);
     if (ret == 0) {
         *len = sizeof(void*); /* That is what CXI says of its 256 bytes */
@@ -451,7 +347,7 @@ static int cxiemu_cntr_close(struct fid *fid)
         return -FI_EBUSY;
     }
     cxiemu_dwq_drop_cntr(cntr);
-    cxiemu_doorbell_remove(cntr);
+    cxiemu_window_remove(cntr);
     if (cntr->is_fired) {
         STAILQ_REMOVE(&nic->fired, cntr, cxiemu_cntr, fired);
     }
@@ -494,8 +390,8 @@ static struct fi_ops_cntr cxiemu_cntr_ops = {
 
 static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
 {
+    int ret = -FI_ENOMEM;
     cxiemu_cntr_t *cntr;
-    int err;
 
     /* The device's counters are used up: CXI's word for it is FI_EDOMAIN */
     if (cxiemu_service_take(CXIEMU_SERVICE_CNTRS, 1,
@@ -506,29 +402,29 @@ static int cxiemu_cntr_make(enum fi_wait_obj wait_obj, cxiemu_cntr_t **cntr_p)
     }
     cntr = calloc(1, sizeof(*cntr));
     if (cntr == NULL) {
-        cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
-        return -FI_ENOMEM;
+        goto err_give;
     }
-
     cntr->wait_obj = (uint8_t)wait_obj;
     cntr->written  = CXIEMU_WB_VALID;
     if (wait_obj == FI_WAIT_FD) {
         if (cxiemu_cntr_need_more(cntr) == NULL) {
-            cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
-            cxiemu_cntr_free(cntr);
-            return -FI_ENOMEM;
+            goto err_free;
         }
         cntr->more->armed    = 1;
         cntr->more->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         if (cntr->more->event_fd < 0) {
-            err = -errno;
-            cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
-            cxiemu_cntr_free(cntr);
-            return err;
+            ret = -errno;
+            goto err_free;
         }
     }
     *cntr_p = cntr;
     return 0;
+
+err_free:
+    cxiemu_cntr_free(cntr);
+err_give:
+    cxiemu_service_give(CXIEMU_SERVICE_CNTRS, 1);
+    return ret;
 }
 
 int cxiemu_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr,

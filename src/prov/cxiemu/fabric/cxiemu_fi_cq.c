@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_fi_cq.c - completion queues.
+ * cxiemu_fi_cq.c - completion queues, as libfabric has them.
  */
 #include "fabric/cxiemu_fabric.h"
-#include "obj/cxiemu_cq.h"
-#include "op/cxiemu_ep.h"
-#include "obj/cxiemu_event.h"
-#include "base/cxiemu_log.h"
 #include "base/cxiemu_error.h"
+#include "obj/cxiemu_cq.h"
+#include "obj/cxiemu_event.h"
+#include "op/cxiemu_op.h"
 #include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
@@ -20,10 +19,6 @@
 
 #define CXIEMU_CQ_DEFAULT 1024
 
-/* Most entries that are kept, whatever size is asked for: some 30 MiB */
-#define CXIEMU_CQ_MAX (1u << 18)
-
-
 _Static_assert(offsetof(struct fi_cq_err_entry, tag) ==
                        offsetof(struct fi_cq_tagged_entry, tag),
                "formats of entries");
@@ -34,62 +29,6 @@ typedef struct cxiemu_cq_wait {
     size_t      threshold;
 } cxiemu_cq_wait_t;
 
-
-static cxiemu_cq_event_t *cxiemu_cq_at(cxiemu_cq_t *cq, size_t position)
-{
-    return &cq->ring[position & (cq->size - 1)];
-}
-
-static int cxiemu_cq_grow(cxiemu_cq_t *cq)
-{
-    size_t size = cq->size * 2;
-    cxiemu_cq_event_t *ring;
-    size_t i;
-
-    ring = (size <= CXIEMU_CQ_MAX) ? malloc(size * sizeof(*ring)) : NULL;
-    if (ring == NULL) {
-        return -FI_ENOMEM;
-    }
-
-    for (i = cq->head; i != cq->tail; ++i) {
-        ring[i & (size - 1)] = *cxiemu_cq_at(cq, i);
-    }
-    free(cq->ring);
-    cq->ring = ring;
-    cq->size = size;
-    return 0;
-}
-
-static void cxiemu_cq_alert(cxiemu_cq_t *cq)
-{
-    cxiemu_nic_wake_waiters(cq->domain->nic);
-    cxiemu_event_tell(cq->event_fd, &cq->armed);
-}
-
-cxiemu_cq_event_t *cxiemu_cq_next(cxiemu_cq_t *cq)
-{
-    cxiemu_cq_event_t *event;
-
-    event  = ((cq->tail - cq->head == cq->size) && (cxiemu_cq_grow(cq) != 0)) ?
-                     &cq->lost :
-                     cxiemu_cq_at(cq, cq->tail);
-    *event = (cxiemu_cq_event_t){.src = FI_ADDR_NOTAVAIL};
-    return event;
-}
-
-void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event)
-{
-    if (event == &cq->lost) {
-        cxiemu_warn(CQ, "queue %p has %zu entries that nobody reads, or memory "
-                    "is short: an entry is lost\n", (void*)cq,
-                    cq->tail - cq->head);
-        __atomic_store_n(&cq->overrun, 1, __ATOMIC_RELAXED);
-    } else {
-        /* Pollers read it without the lock, see cxiemu_cq_is_idle() */
-        __atomic_store_n(&cq->tail, cq->tail + 1, __ATOMIC_RELAXED);
-    }
-    cxiemu_cq_alert(cq);
-}
 
 /* Whether there is nothing to read, as far as one knows without the lock: a
  * poller that loses the race with a push finds it the next time; its own
@@ -275,7 +214,8 @@ int cxiemu_cq_trywait(struct fid *fid)
     if ((cq->head != cq->tail) || cq->overrun || (cq->signaled > 0)) {
         ret = -FI_EAGAIN;
     } else {
-        cxiemu_event_arm(nic, cq->event_fd, &cq->armed);
+        cxiemu_event_arm(cq->event_fd, &cq->armed);
+        cxiemu_nic_arm(nic);
     }
     cxiemu_nic_unlock(nic);
     return ret;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_fi_mr.c - memory regions.
+ * cxiemu_fi_mr.c - memory regions, as libfabric has them.
  *
  *   registered -> (bind endpoint, bind counter) -> enabled -> closed
  *
@@ -20,26 +20,17 @@
  * (cxiemu_dma.h), and never has a cached key: that would be the address.
  */
 #include "fabric/cxiemu_fabric.h"
-#include "op/cxiemu_mr.h"
-#include "op/cxiemu_ep.h"
 #include "base/cxiemu_log.h"
-#include "run/cxiemu_wait.h"
+#include "op/cxiemu_mr.h"
+#include "run/cxiemu_progress.h"
 
 #include <ucs_gpu.h>
 
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #define CXIEMU_MR_USER_KEYS ((1ull << 32) - 1)
-#define CXIEMU_MR_PROV_KEY  (1ull << 63)
-#define CXIEMU_MR_CACHED    (1ull << 62)
-#define CXIEMU_MR_OPTIMIZED (1ull << 61)
-#define CXIEMU_MR_ADDRESS   ((1ull << 58) - 1)        /* of a cached key */
-#define CXIEMU_MR_ID        ((1ull << 16) - 1)        /* of others */
-#define CXIEMU_MR_SEQUENCE  (((1ull << 44) - 1) << 16)
 #define CXIEMU_MR_NUM_OPTIMIZED 92
 #define CXIEMU_MR_REMOTE    (FI_REMOTE_READ | FI_REMOTE_WRITE)
 
@@ -47,98 +38,6 @@
 static cxiemu_domain_t *cxiemu_mr_domain(const cxiemu_mr_t *mr)
 {
     return mr->bound ? mr->ep->domain : mr->domain;
-}
-
-/* Keys may come in strides: the product's upper bits depend on all bits. */
-static cxiemu_mr_t **cxiemu_mr_bucket(cxiemu_nic_t *nic, uint64_t key)
-{
-    uint64_t hash = key * 0x9e3779b97f4a7c15ull;
-
-    return &nic->mrs[(hash >> 32) % CXIEMU_MR_BUCKETS];
-}
-
-/* What is looked at of a key */
-static uint64_t cxiemu_mr_matched(uint64_t key)
-{
-    uint64_t kind = CXIEMU_MR_PROV_KEY | CXIEMU_MR_OPTIMIZED;
-
-    return ((key & kind) == kind) ? (key & ~CXIEMU_MR_SEQUENCE) : key;
-}
-
-static cxiemu_mr_t *cxiemu_mr_lookup(cxiemu_nic_t *nic, uint64_t key)
-{
-    uint64_t matched = cxiemu_mr_matched(key);
-    cxiemu_mr_t *mr  = *cxiemu_mr_bucket(nic, matched);
-
-    while ((mr != NULL) && (cxiemu_mr_matched(mr->fid.key) != matched)) {
-        mr = mr->next;
-    }
-    return mr;
-}
-
-static int cxiemu_mr_is_cached(uint64_t key)
-{
-    uint64_t kind = CXIEMU_MR_PROV_KEY | CXIEMU_MR_CACHED;
-
-    return cxiemu_param()->strict && ((key & kind) == kind);
-}
-
-/* Any memory of the process; what is not mapped is refused, as a NIC's memory
- * management does. */
-static int cxiemu_mr_find_cached(cxiemu_nic_t *nic, const cxiemu_rec_t *rec,
-                                 cxiemu_mr_t **mr_p, void **address_p)
-{
-    const cxiemu_ep_t *ep = (rec->dst_ep < CXIEMU_MAX_EPS) ?
-                            nic->eps[rec->dst_ep] : NULL;
-    uint64_t address      = (rec->tag & CXIEMU_MR_ADDRESS) + rec->addr;
-    uint64_t page         = address & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1);
-
-    if ((ep == NULL) || (ep->cached == NULL) ||
-        (msync((void*)(uintptr_t)page, address + rec->length - page,
-               MS_ASYNC) != 0)) {
-        return FI_EIO;
-    }
-    *mr_p      = ep->cached;
-    *address_p = (void*)(uintptr_t)address;
-    return 0;
-}
-
-int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
-                   cxiemu_mr_t **mr_p, void **address_p)
-{
-    cxiemu_mr_t *mr;
-
-    if (cxiemu_mr_is_cached(rec->tag)) {
-        return cxiemu_mr_find_cached(nic, rec, mr_p, address_p);
-    }
-    mr = cxiemu_mr_lookup(nic, rec->tag);
-    if ((mr == NULL) || !mr->enabled || (mr->ep->number != rec->dst_ep) ||
-        ((mr->access & access) != access) || (rec->length > mr->length) ||
-        (rec->addr > mr->length - rec->length)) {
-        return FI_EIO;
-    }
-
-    *mr_p      = mr;
-    *address_p = mr->address + rec->addr; /* Offsets in the region */
-    return 0;
-}
-
-void cxiemu_mr_accessed(cxiemu_mr_t *mr)
-{
-    if (mr->cntr != NULL) {
-        cxiemu_cntr_count(mr->cntr, 1, 0);
-    }
-}
-
-static void cxiemu_mr_list(cxiemu_mr_t *mr, uint64_t key)
-{
-    cxiemu_mr_t **bucket = cxiemu_mr_bucket(cxiemu_mr_domain(mr)->nic,
-                                            cxiemu_mr_matched(key));
-
-    mr->fid.key = key;
-    mr->next    = *bucket;
-    *bucket     = mr;
-    mr->listed  = 1;
 }
 
 /* A key unlikely to be one of an earlier region, or a guess */
@@ -198,7 +97,7 @@ static int cxiemu_mr_make_key(cxiemu_mr_t *mr)
     int ret;
 
     if (!cxiemu_param()->strict) {
-        cxiemu_mr_list(mr, cxiemu_mr_key_fast(domain));
+        cxiemu_mr_list(domain->nic, mr, cxiemu_mr_key_fast(domain));
         return 0;
     }
     if (domain->caches_keys && (mr->cntr == NULL) && !mr->has_event &&
@@ -214,7 +113,7 @@ static int cxiemu_mr_make_key(cxiemu_mr_t *mr)
     if (domain->optimizes_keys && (number < CXIEMU_MR_NUM_OPTIMIZED)) {
         key |= CXIEMU_MR_OPTIMIZED;
     }
-    cxiemu_mr_list(mr, key);
+    cxiemu_mr_list(domain->nic, mr, key);
     return 0;
 }
 
@@ -319,18 +218,13 @@ static int cxiemu_mr_close(struct fid *fid)
     cxiemu_mr_t *mr         = container_of(fid, cxiemu_mr_t, fid.fid);
     cxiemu_domain_t *domain = cxiemu_mr_domain(mr);
     cxiemu_nic_t *nic       = domain->nic;
-    cxiemu_mr_t **link;
 
     cxiemu_nic_lock(nic);
     if (mr->enabled) {
         cxiemu_nic_drain(nic);
     }
     if (mr->listed) {
-        link = cxiemu_mr_bucket(nic, cxiemu_mr_matched(mr->fid.key));
-        while (*link != mr) {
-            link = &(*link)->next;
-        }
-        *link = mr->next;
+        cxiemu_mr_unlist(nic, mr);
         if (domain->prov_key && cxiemu_param()->strict) {
             cxiemu_mr_free_number(domain, mr->fid.key);
         }
@@ -371,7 +265,7 @@ static int cxiemu_mr_take_key(cxiemu_mr_t *mr, uint64_t key)
     if (cxiemu_mr_lookup(mr->domain->nic, key) != NULL) {
         return -FI_ENOKEY; /* CXI's word for one that is there already */
     }
-    cxiemu_mr_list(mr, key);
+    cxiemu_mr_list(mr->domain->nic, mr, key);
     return 0;
 }
 

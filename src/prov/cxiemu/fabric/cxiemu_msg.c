@@ -4,9 +4,9 @@
  *
  * Those without are described as those with a tag, of 0.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "fabric/cxiemu_info.h"
 #include "base/cxiemu_dma.h"
-#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>

@@ -2,8 +2,8 @@
 /*
  * cxiemu_rma.c - remote reads and writes.
  */
+#include "fabric/cxiemu_fabric.h"
 #include "fabric/cxiemu_info.h"
-#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>

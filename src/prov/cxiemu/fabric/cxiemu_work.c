@@ -6,7 +6,6 @@
  */
 #include "fabric/cxiemu_fabric.h"
 #include "op/cxiemu_dwq.h"
-#include "op/cxiemu_ep.h"
 #include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
@@ -25,6 +24,11 @@
 
 /* These make no difference: entries are started one by one */
 #define CXIEMU_WORK_IGNORED (FI_MORE | FI_TRIGGER | CXIEMU_CXI_CNTR_WB)
+
+/* How long FI_FLUSH_WORK waits for what is under way, milliseconds: to a
+ * process that is stopped it may be that for ever, as each carries out what is
+ * its own. A NIC waits as long as it takes. */
+#define CXIEMU_WORK_FLUSH_MS 200
 
 
 /* The endpoint and the flags of a description, wherever its kind has them. */
@@ -157,11 +161,11 @@ static int cxiemu_work_add(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry,
                            int write_back)
 {
     int strict              = cxiemu_param()->strict;
-    cxiemu_dwq_entry_t more = {.trigger    = entry->trigger,
-                               .threshold  = entry->threshold + 1,
-                               .write_back = 1,
-                               .entries    = 1,
-                               .slots      = 1};
+    cxiemu_dwq_entry_t more = {.trigger       = entry->trigger,
+                               .due.threshold = entry->due.threshold + 1,
+                               .write_back    = 1,
+                               .entries       = 1,
+                               .slots         = 1};
     size_t count;
     int ret;
 
@@ -253,8 +257,8 @@ static int cxiemu_work_cntr(cxiemu_domain_t *domain,
 static int cxiemu_work_queue(cxiemu_domain_t *domain,
                              const struct fi_deferred_work *work)
 {
-    cxiemu_dwq_entry_t entry = {.threshold = work->threshold,
-                                .type      = work->op_type};
+    cxiemu_dwq_entry_t entry = {.due.threshold = work->threshold,
+                                .type          = work->op_type};
     struct fid_ep *fid       = NULL;
     uint64_t flags           = 0;
     cxiemu_ep_t *ep;
@@ -313,10 +317,33 @@ static int cxiemu_work_queue(cxiemu_domain_t *domain,
     return ret;
 }
 
+/* Drops all that waits, once what was started is over: FI_FLUSH_WORK. 0; or
+ * -FI_EAGAIN, with no effect, if that takes long. */
+static int cxiemu_work_flush(cxiemu_nic_t *nic)
+{
+    int ret = -FI_EAGAIN;
+
+    cxiemu_nic_lock(nic);
+    if (!nic->is_flushing) { /* Else another thread, which waits below */
+        (void)cxiemu_nic_progress(nic);
+        nic->is_flushing = 1;
+        ret              = cxiemu_nic_wait(nic, cxiemu_dwq_is_settled, nic,
+                                           CXIEMU_WORK_FLUSH_MS);
+        nic->is_flushing = 0;
+        if (ret != 0) {
+            (void)cxiemu_nic_progress(nic);
+            ret = -FI_EAGAIN;
+        } else {
+            cxiemu_dwq_drop_all(nic);
+        }
+    }
+    cxiemu_nic_unlock(nic);
+    return ret;
+}
+
 int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
 {
     cxiemu_domain_t *domain = container_of(fid, cxiemu_domain_t, fid.fid);
-    int ret;
 
     if ((command != FI_FLUSH_WORK) && (arg == NULL)) {
         return -FI_EINVAL;
@@ -328,10 +355,7 @@ int cxiemu_dwq_control(struct fid *fid, int command, void *arg)
     case FI_FLUSH_WORK:
         /* As CXI: what waits is dropped and not reported, what runs is
          * waited for */
-        cxiemu_nic_lock(domain->nic);
-        ret = cxiemu_dwq_flush(domain->nic);
-        cxiemu_nic_unlock(domain->nic);
-        return ret;
+        return cxiemu_work_flush(domain->nic);
     default:
         return cxiemu_ext_control(domain, command, arg); /* no FI_CANCEL_WORK */
     }

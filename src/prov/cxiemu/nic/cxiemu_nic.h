@@ -3,6 +3,26 @@
  * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, and what
  * wakes its threads.
  *
+ * The folders here are layers. A file calls and includes what is of its own
+ * layer or of one below. Within a layer, too, calls go one way.
+ *
+ *   fabric  libfabric's calls: the provider, its objects, what a program posts
+ *   run     what makes the NIC go: its life (card), its thread and those that
+ *           wait (wait), progress, stores of streams (window)
+ *   op      operations. At the initiator: dwq, on txop, on emit. At the target:
+ *           late, on target, on rx, mr and atomic. What they all hold: op, ep
+ *   cxi     trigger pages: doorbell, on trap, on decode
+ *   obj     where operations are counted and reported, and addresses: cntr, cq,
+ *           av
+ *   nic     links between processes: drain, on connect, on link and peer; below
+ *           them the NIC's memory and notifications (nic, proto)
+ *   base    what a process has once: settings, log, mappings, GPUs' memory, its
+ *           part of the service, addresses, texts of errors, counts of leaks
+ *
+ * A link reports upwards by cxiemu_link_events_t, one table, which
+ * cxiemu_card.c sets. Other calls upwards are libfabric's own tables, and
+ * functions that a caller passes along to be called back.
+ *
  * All work is done by threads of the process that owns the NIC, under one lock:
  * by threads that trigger or wait, inline, and else by a thread of the NIC.
  * Peers only write records into links and say so by a ready bit, hence a

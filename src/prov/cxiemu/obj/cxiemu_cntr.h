@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_cntr.h - counters and their doorbells.
+ * cxiemu_cntr.h - counters.
  *
  * A counter has the value that the NIC counts with, and the value last written
  * back, which is what the host reads. In strict mode a read asks for a
@@ -21,8 +21,13 @@
 #define CXIEMU_WB_FAILURE_SHIFT 48
 #define CXIEMU_WB_VALID         (1ull << 63)
 
-struct cxiemu_dwq_entry;
 
+/** What waits for a counter; of a cxiemu_dwq_entry_t. */
+typedef struct cxiemu_trigger {
+    uint64_t threshold;
+    uint64_t age;   /**< Ties: first in, first out */
+    size_t   index; /**< In the counter's heap */
+} cxiemu_trigger_t;
 
 /** What few counters have. */
 typedef struct cxiemu_cntr_more {
@@ -35,6 +40,7 @@ typedef struct cxiemu_cntr_more {
     uint8_t            *doorbell;  /**< Trigger page, or NULL; atomic */
     int                trap;       /**< Slot of the trap mode, or -1 */
     int                is_watched;
+    int                is_plain;   /**< Memory, and nobody tells of stores */
     LIST_ENTRY(cxiemu_cntr) watch; /**< In nic->doorbells */
 } cxiemu_cntr_more_t;
 
@@ -47,8 +53,7 @@ typedef struct cxiemu_cntr {
                                               does */
     uint64_t                  written;   /**< Last writeback, as in wb;
                                               atomic */
-    struct cxiemu_dwq_entry   **heap;    /**< Triggers by threshold, then
-                                              age */
+    cxiemu_trigger_t          **heap;    /**< By threshold, then age */
     uint32_t                  heap_count;
     uint8_t                   heap_order; /**< There is room for 2 to the power
                                                of this, if there is a heap */
@@ -100,36 +105,16 @@ void cxiemu_cntr_fire(cxiemu_cntr_t *cntr);
 /** Set the success count (failure stays). Lock held. */
 void cxiemu_cntr_assign(cxiemu_cntr_t *cntr, uint64_t success);
 
+/** It was changed otherwise: have it written back, and tell sleepers. Lock
+ *  held. */
+void cxiemu_cntr_want_writeback(cxiemu_cntr_t *cntr);
+void cxiemu_cntr_alert(cxiemu_cntr_t *cntr);
+
 /** Do the writebacks that are due. Lock held. */
 void cxiemu_cntr_writeback(cxiemu_nic_t *nic);
 
 /** Write the counter back now. Lock held. */
 void cxiemu_cntr_write_back_now(cxiemu_cntr_t *cntr);
-
-
-/* Doorbells (cxiemu_doorbell.c); lock held but where said. */
-
-/** The counter's trigger page, made by the first call; 0, or -FI_E*. */
-int cxiemu_doorbell_expose(cxiemu_cntr_t *cntr, void **address);
-
-/** Take what was stored to a counter's doorbell; whether there was anything. */
-int cxiemu_doorbell_take(cxiemu_cntr_t *cntr);
-
-/** The same for all that are watched; how many had something. */
-unsigned cxiemu_doorbell_take_all(cxiemu_nic_t *nic);
-
-/** Something that a store could set off has come or gone: watch the doorbell,
- *  or cease to. */
-void cxiemu_doorbell_update(cxiemu_cntr_t *cntr);
-
-/** The counter is closed: the page goes. */
-void cxiemu_doorbell_remove(cxiemu_cntr_t *cntr);
-
-/** The NIC ends: so do its trigger pages. No lock. */
-void cxiemu_doorbell_cleanup(cxiemu_nic_t *nic);
-
-/** Whether something was stored that was not taken yet; no lock needed. */
-int cxiemu_doorbell_has(const cxiemu_cntr_t *cntr);
 
 
 #endif

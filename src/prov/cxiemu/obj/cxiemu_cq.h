@@ -9,6 +9,9 @@
 
 #include <rdma/fi_eq.h>
 
+/** Most entries that are kept, whatever size is asked for: some 30 MiB */
+#define CXIEMU_CQ_MAX (1u << 18)
+
 
 /** One entry, in the widest format. */
 typedef struct cxiemu_cq_event {
@@ -36,6 +39,11 @@ typedef struct cxiemu_cq {
     cxiemu_cq_event_t   lost;      /**< What finds no room */
 } cxiemu_cq_t;
 
+static inline cxiemu_cq_event_t *cxiemu_cq_at(cxiemu_cq_t *cq, size_t position)
+{
+    return &cq->ring[position & (cq->size - 1)];
+}
+
 /** The place of the next entry, zeroed, to be filled in and pushed. Lock held.
  *  (To fill in one elsewhere and copy it would make the copy's loads wait for
  *  narrower stores, and those for all that was stored to memory of peers.) */
@@ -45,5 +53,8 @@ cxiemu_cq_event_t *cxiemu_cq_next(cxiemu_cq_t *cq);
  *  to a limit; beyond, or if memory is short, the queue overruns, which reading
  *  reports once (-FI_EOVERRUN). */
 void cxiemu_cq_push(cxiemu_cq_t *cq, const cxiemu_cq_event_t *event);
+
+/** What readers wait for has changed: tell them. Lock held. */
+void cxiemu_cq_alert(cxiemu_cq_t *cq);
 
 #endif

@@ -5,11 +5,10 @@
 #ifndef CXIEMU_EVENT_H_
 #define CXIEMU_EVENT_H_
 
-#include "run/cxiemu_progress.h"
-
 #include <rdma/fi_errno.h>
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -30,8 +29,9 @@ static inline void cxiemu_event_tell(int fd, int *armed)
 }
 
 /** The caller is about to sleep where the NIC does not see it: what comes from
- *  now on makes the descriptor readable. Lock held. */
-static inline void cxiemu_event_arm(cxiemu_nic_t *nic, int fd, int *armed)
+ *  now on makes the descriptor readable. Then call cxiemu_nic_arm(). Lock
+ *  held. */
+static inline void cxiemu_event_arm(int fd, int *armed)
 {
     uint64_t count;
 
@@ -39,7 +39,6 @@ static inline void cxiemu_event_arm(cxiemu_nic_t *nic, int fd, int *armed)
         /* It was not readable: as it should be */
     }
     *armed = 1;
-    cxiemu_nic_arm(nic);
 }
 
 /** The text of an error, copied to a buffer if there is one. */

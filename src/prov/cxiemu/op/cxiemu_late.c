@@ -90,7 +90,7 @@ static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
     return pending;
 }
 
-int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
+static int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
 {
     cxiemu_link_t *link = arrival->link;
     cxiemu_nic_t *nic   = link->nic;
@@ -129,6 +129,21 @@ int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
     link->late_other += !writes;
     return 1;
 }
+
+void cxiemu_late_record(cxiemu_arrival_t *arrival, const void *behind)
+{
+    cxiemu_rec_t *rec = &arrival->rec;
+
+    arrival->payload = !cxiemu_rec_brings(rec->type) ? NULL :
+                       (rec->flags & CXIEMU_REC_SLOT) ?
+                                     arrival->link->shm->slots[rec->source] :
+                       (rec->cells == 1) ? cxiemu_rec_small(rec) :
+                                           behind;
+    if (!cxiemu_param()->strict || !cxiemu_late_takes(arrival)) {
+        cxiemu_target_execute(arrival);
+    }
+}
+
 
 /* Whether the write has chunks that came before and are still to land: the last
  * one is counted after them. */
@@ -219,14 +234,14 @@ static unsigned cxiemu_late_pass(cxiemu_nic_t *nic)
     return count;
 }
 
-unsigned cxiemu_target_late(cxiemu_nic_t *nic)
+unsigned cxiemu_late_go_on(cxiemu_nic_t *nic)
 {
     unsigned count = cxiemu_late_pass(nic);
 
     return count + cxiemu_rx_pull(nic, count == 0);
 }
 
-void cxiemu_target_lost(cxiemu_link_t *link)
+void cxiemu_late_lost(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
     cxiemu_pending_t *pending, *next;

@@ -11,6 +11,14 @@
 
 struct cxiemu_ep;
 
+/** What keys of the provider's say; see cxiemu_fi_mr.c. */
+#define CXIEMU_MR_PROV_KEY  (1ull << 63)
+#define CXIEMU_MR_CACHED    (1ull << 62)
+#define CXIEMU_MR_OPTIMIZED (1ull << 61)
+#define CXIEMU_MR_ADDRESS   ((1ull << 58) - 1)        /* of a cached key */
+#define CXIEMU_MR_ID        ((1ull << 16) - 1)        /* of others */
+#define CXIEMU_MR_SEQUENCE  (((1ull << 44) - 1) << 16)
+
 
 typedef struct cxiemu_mr {
     struct fid_mr     fid;
@@ -39,6 +47,13 @@ typedef struct cxiemu_mr_gpu {
 /* A message takes up to two of them */
 _Static_assert(sizeof(cxiemu_mr_t) <= 88, "memory of a region");
 
+/** Enter a region with its key, or take it out. Lock held. */
+void cxiemu_mr_list(cxiemu_nic_t *nic, cxiemu_mr_t *mr, uint64_t key);
+void cxiemu_mr_unlist(cxiemu_nic_t *nic, cxiemu_mr_t *mr);
+
+/** The region with a key, or NULL. Lock held. */
+cxiemu_mr_t *cxiemu_mr_lookup(cxiemu_nic_t *nic, uint64_t key);
+
 /** Find the memory that a peer's record names, if it may access it (@a access:
  *  FI_REMOTE_READ, FI_REMOTE_WRITE or both); 0 with @a *address_p, or the FI_E*
  *  code (positive) that goes back. Lock held. */
@@ -49,6 +64,5 @@ int cxiemu_mr_find(cxiemu_nic_t *nic, const cxiemu_rec_t *rec, uint64_t access,
  *  read: count it. CXI's counter of a region counts all that is done to it.
  *  Lock held. */
 void cxiemu_mr_accessed(cxiemu_mr_t *mr);
-
 
 #endif

@@ -10,10 +10,9 @@
  */
 #include "op/cxiemu_rx.h"
 #include "base/cxiemu_dma.h"
-#include "op/cxiemu_ep.h"
-#include "base/cxiemu_log.h"
-#include "op/cxiemu_target.h"
 #include "base/cxiemu_error.h"
+#include "base/cxiemu_log.h"
+#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_errno.h>
 
@@ -659,7 +658,8 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx)
     TAILQ_CONCAT(&rx->unexpected, &rx->claimed, list);
     while ((unexp = TAILQ_FIRST(&rx->unexpected)) != NULL) {
         TAILQ_REMOVE(&rx->unexpected, unexp, list);
-        cxiemu_link_answer(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH,
+                           0);
         free(unexp);
     }
     while ((recv = rx->spare) != NULL) {

@@ -17,7 +17,6 @@
 
 struct cxiemu_cntr;
 struct cxiemu_ep;
-struct cxiemu_recv;
 
 TAILQ_HEAD(cxiemu_unexp_list, cxiemu_unexp);
 

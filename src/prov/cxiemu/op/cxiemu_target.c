@@ -2,8 +2,7 @@
 /*
  * cxiemu_target.c - carrying out what peers ask for.
  *
- * The fields of a record are copied before they are checked. Payload may change
- * until it is copied; that harms only the peer's own data.
+ * The fields of a record are copied before they are checked.
  */
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_atomic.h"
@@ -186,20 +185,5 @@ void cxiemu_target_execute(const cxiemu_arrival_t *arrival)
     default:
         cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
         break;
-    }
-}
-
-
-void cxiemu_target_record(cxiemu_arrival_t *arrival, const void *behind)
-{
-    cxiemu_rec_t *rec = &arrival->rec;
-
-    arrival->payload = !cxiemu_rec_brings(rec->type) ? NULL :
-                       (rec->flags & CXIEMU_REC_SLOT) ?
-                                     arrival->link->shm->slots[rec->source] :
-                       (rec->cells == 1) ? cxiemu_rec_small(rec) :
-                                           behind;
-    if (!cxiemu_param()->strict || !cxiemu_late_takes(arrival)) {
-        cxiemu_target_execute(arrival);
     }
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cxiemu_target.h - carrying out what peers ask for.
- *
- * In strict mode payload of writes lands in random order and late
- * (cxiemu_late.c).
  */
 #ifndef CXIEMU_TARGET_H_
 #define CXIEMU_TARGET_H_
@@ -11,14 +8,9 @@
 #include "nic/cxiemu_link.h"
 
 struct cxiemu_mr;
-struct cxiemu_recv;
 
 
-/** A record of a link has come, and is sound; its cells behind the first one
- *  are the ring's until this returns. Finds its payload. Lock held. */
-void cxiemu_target_record(cxiemu_arrival_t *arrival, const void *behind);
-
-/** Carry it out. Lock held. */
+/** Carry a record out. Lock held. */
 void cxiemu_target_execute(const cxiemu_arrival_t *arrival);
 
 /** Carry out a write with its payload, or an atomic, of this NIC's own. It has
@@ -35,14 +27,18 @@ void cxiemu_target_landed(const cxiemu_arrival_t *arrival,
                           struct cxiemu_mr *mr, int err);
 
 
-/** strict: whether the record is put off; it is then kept. Lock held. */
-int cxiemu_late_takes(const cxiemu_arrival_t *arrival);
+/* When it is carried out (cxiemu_late.c): at once or later. In strict mode
+ * payload of writes lands in random order and late. */
+
+/** A record has come: carry it out, or put it off (cxiemu_link_events_t). Lock
+ *  held. */
+void cxiemu_late_record(cxiemu_arrival_t *arrival, const void *behind);
 
 /** Go on with what was put off (strict), and with messages that are pulled in
- *  shares; to be called by every progress, in either mode. Returns
- *  how many were gone on with; as long as cxiemu_late_has_more(), nobody may
- *  sleep for long. Lock held. */
-unsigned cxiemu_target_late(cxiemu_nic_t *nic);
+ *  shares; to be called by every progress, in either mode. Returns how many
+ *  were gone on with; as long as cxiemu_late_has_more(), nobody may sleep for
+ *  long. Lock held. */
+unsigned cxiemu_late_go_on(cxiemu_nic_t *nic);
 
 /** Whether there is something to go on with. Lock held. */
 static inline int cxiemu_late_has_more(const cxiemu_nic_t *nic)
@@ -52,6 +48,6 @@ static inline int cxiemu_late_has_more(const cxiemu_nic_t *nic)
 
 /** A peer is gone, or the link is about to be freed: forget what was put off
  *  for it. Lock held. */
-void cxiemu_target_lost(cxiemu_link_t *link);
+void cxiemu_late_lost(cxiemu_link_t *link);
 
 #endif

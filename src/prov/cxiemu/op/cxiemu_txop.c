@@ -5,14 +5,12 @@
  * What of an operation goes into which records is cxiemu_emit.c's.
  */
 #include "op/cxiemu_txop.h"
+#include "base/cxiemu_error.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_emit.h"
-#include "base/cxiemu_dma.h"
 #include "op/cxiemu_ep.h"
-#include "base/cxiemu_log.h"
 #include "op/cxiemu_target.h"
-#include "base/cxiemu_error.h"
-#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 
@@ -108,41 +106,6 @@ void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
     nic->txops = NULL;
 }
 
-
-int cxiemu_op_map(cxiemu_op_t *op, unsigned place, size_t length,
-                  void **address_p)
-{
-    int ret;
-
-    if (!(op->ep->domain->info->caps & FI_HMEM)) {
-        return 0;
-    }
-    ret = cxiemu_dma_open(*address_p, length, 0, &op->dmas[place]);
-    if (ret == 0) {
-        *address_p = cxiemu_dma_at(op->dmas[place], *address_p);
-    }
-    return ret;
-}
-
-void cxiemu_op_unmap(cxiemu_op_t *op)
-{
-    unsigned i;
-
-    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
-        cxiemu_dma_put(op->dmas[i]);
-        op->dmas[i] = NULL;
-    }
-}
-
-/* A copy of an operation has references of its own. */
-static void cxiemu_op_keep(const cxiemu_op_t *op)
-{
-    unsigned i;
-
-    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
-        (void)cxiemu_dma_get(op->dmas[i]);
-    }
-}
 
 /* Moves an operation to a list of its link, or for NULL to none. */
 static void cxiemu_txop_list(cxiemu_txop_t *txop, struct cxiemu_txop_list *list)
@@ -402,10 +365,9 @@ static void cxiemu_txop_run_local(const cxiemu_op_t *op,
                                   cxiemu_dwq_entry_t *entry,
                                   cxiemu_link_t *link, uint16_t dst_ep)
 {
-    cxiemu_nic_t *nic        = link->nic;
     cxiemu_arrival_t arrival = {
         .link    = link,
-        .peer    = nic->nonce,
+        .peer    = link->nic->nonce,
         .payload = op->buffer
     };
     uint64_t value           = 0;
@@ -417,9 +379,6 @@ static void cxiemu_txop_run_local(const cxiemu_op_t *op,
         memcpy(op->result, &value, op->length);
     }
     cxiemu_txop_end_early(op, entry, err);
-    if (!STAILQ_EMPTY(&nic->fired)) {
-        cxiemu_nic_progress(nic); /* unless it is what calls here */
-    }
 }
 
 /* As cxiemu_txop_start(), with the place taken; a positive FI_E* is an

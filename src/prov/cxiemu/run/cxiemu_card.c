@@ -9,7 +9,6 @@
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_txop.h"
 #include "run/cxiemu_wait.h"
-#include "obj/cxiemu_cntr.h"
 
 #include <rdma/fi_errno.h>
 
@@ -34,7 +33,7 @@ static void cxiemu_nic_link_ending(cxiemu_link_t *link)
 
     for (i = 0; !link->is_tx && cxiemu_late_has_more(link->nic) &&
                 (i < CXIEMU_LATE_ROUNDS); ++i) {
-        cxiemu_target_late(link->nic);
+        cxiemu_late_go_on(link->nic);
     }
 }
 
@@ -43,13 +42,13 @@ static void cxiemu_nic_link_lost(cxiemu_link_t *link)
     if (link->is_tx) {
         cxiemu_txop_fail_all(link, cxiemu_link_error(link));
     } else {
-        cxiemu_target_lost(link);
+        cxiemu_late_lost(link);
         cxiemu_rx_lost(link);
     }
 }
 
 static const cxiemu_link_events_t cxiemu_nic_link_events = {
-    .record = cxiemu_target_record,
+    .record = cxiemu_late_record,
     .ack    = cxiemu_txop_ack,
     .ending = cxiemu_nic_link_ending,
     .lost   = cxiemu_nic_link_lost
@@ -189,7 +188,7 @@ void cxiemu_nic_destroy(cxiemu_nic_t *nic)
 
     cxiemu_txop_cleanup(nic);
     cxiemu_dwq_cleanup(nic);
-    cxiemu_doorbell_cleanup(nic);
+    cxiemu_window_cleanup(nic);
     cxiemu_map_put(nic->map);
     close(nic->epoll);
     pthread_mutex_destroy(&nic->lock);

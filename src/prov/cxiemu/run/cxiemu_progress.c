@@ -4,7 +4,7 @@
  * what is due is started.
  */
 #include "run/cxiemu_progress.h"
-#include "obj/cxiemu_cntr.h"
+#include "cxi/cxiemu_doorbell.h"
 #include "nic/cxiemu_link.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_txop.h"
@@ -72,7 +72,7 @@ static unsigned cxiemu_nic_round(cxiemu_nic_t *nic)
         count += cxiemu_dwq_admit(nic);
     }
     if (cxiemu_late_has_more(nic)) {
-        count += cxiemu_target_late(nic);
+        count += cxiemu_late_go_on(nic);
     }
     while (!TAILQ_EMPTY(&nic->dirty)) {
         cxiemu_link_flush(TAILQ_FIRST(&nic->dirty));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cxiemu_progress.h - what the emulated NIC of a domain does: its life
- * (cxiemu_card.c) and its progress.
+ * (cxiemu_card.c), its progress, and stores to its trigger pages.
  */
 #ifndef CXIEMU_PROGRESS_H_
 #define CXIEMU_PROGRESS_H_
@@ -51,5 +51,19 @@ static inline int cxiemu_nic_unfinished(const cxiemu_nic_t *nic)
 /** For a thread that waits and polls: progress, unless another thread has the
  *  lock; how many things were done. @a arg: the NIC. */
 int cxiemu_nic_poll(void *arg);
+
+
+/* Trigger pages (cxiemu_window.c) */
+
+/** The counter's trigger page, made by the first call; 0, or -FI_E*. Lock
+ *  held. */
+int cxiemu_window_expose(struct cxiemu_cntr *cntr, void **address);
+
+/** The counter is closed, and nothing waits for it: the page goes. Lock
+ *  held. */
+void cxiemu_window_remove(struct cxiemu_cntr *cntr);
+
+/** The NIC ends: so do its trigger pages. No lock. */
+void cxiemu_window_cleanup(cxiemu_nic_t *nic);
 
 #endif
