@@ -238,7 +238,8 @@ unsigned cxiemu_late_go_on(cxiemu_nic_t *nic)
 {
     unsigned count = cxiemu_late_pass(nic);
 
-    return count + cxiemu_rx_pull(nic, count == 0);
+    /* Neither waits for ever while there is enough of the other */
+    return count + cxiemu_rx_pull(nic);
 }
 
 void cxiemu_late_lost(cxiemu_link_t *link)

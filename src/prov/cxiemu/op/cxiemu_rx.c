@@ -237,14 +237,13 @@ static int cxiemu_recv_pull(cxiemu_recv_t *recv)
     return 1;
 }
 
-unsigned cxiemu_rx_pull(cxiemu_nic_t *nic, int at_least_one)
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic)
 {
     unsigned count = 0;
     cxiemu_recv_t *recv;
 
     while (((recv = TAILQ_FIRST(&nic->pulled)) != NULL) &&
-           ((nic->copied < CXIEMU_COPY_SHARE) ||
-            (at_least_one && (count == 0)))) {
+           ((count == 0) || (nic->copied < CXIEMU_COPY_SHARE))) {
         ++count;
         if (!cxiemu_recv_pull(recv)) {
             /* Others have their turn */

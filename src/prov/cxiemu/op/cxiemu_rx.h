@@ -63,9 +63,9 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 /** Cancel the oldest receive with this context; whether there was one. */
 int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context);
 
-/** Fetch more of the messages that are pulled in shares, as long as not too
- *  much was copied, or @a at_least_one share; how many shares. */
-unsigned cxiemu_rx_pull(cxiemu_nic_t *nic, int at_least_one);
+/** Fetch more of the messages that are pulled in shares: one share, and others
+ *  as long as not too much was copied; how many. */
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic);
 
 /** Drop everything; no completions. */
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);
