@@ -2,7 +2,7 @@
 /* cxiemu_side.c - endpoints of the emulated NIC, and processes with one. */
 #include "cxiemu_side.h"
 #include "cxiemu.h"
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>

@@ -7,7 +7,7 @@
 
 #include "st_cunit.h"
 
-#include "nic/cxiemu_nic.h"
+#include "run/cxiemu_progress.h"
 
 
 static inline cxiemu_nic_t *nic_create(void)

@@ -5,8 +5,8 @@
  */
 #include "cxiemu_side.h"
 #include "st_cunit.h"
-#include "fabric/cxiemu_domain.h"
-#include "nic/cxiemu_wait.h"
+#include "obj/cxiemu_domain.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_rma.h>
 

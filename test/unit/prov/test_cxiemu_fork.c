@@ -5,9 +5,9 @@
  */
 #include "st_cunit.h"
 #include "fork_util.h"
-#include "fabric/cxiemu_param.h"
-#include "nic/cxiemu_map.h"
-#include "nic/cxiemu_service.h"
+#include "fabric/cxiemu_fabric.h"
+#include "base/cxiemu_map.h"
+#include "base/cxiemu_service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "test-fork-%d", (int)getpid());
     (void)setenv("FI_CXIEMU_MODE", "strict", 1);
     (void)setenv("FI_CXIEMU_SERVICE", name, 1);
-    if (cxiemu_param_init() != 0) {
+    if (cxiemu_init() != 0) {
         return 1;
     }
     return st_cunit_main("cxiemu_fork", argc, argv);

@@ -11,12 +11,12 @@
 #include "cxiemu_side.h"
 #include "fuzz_util.h"
 #include "st_cunit.h"
-#include "fabric/cxiemu_addr.h"
-#include "fabric/cxiemu_ep.h"
+#include "base/cxiemu_addr.h"
+#include "fabric/cxiemu_fabric.h"
 #include "nic/cxiemu_link.h"
 #include "nic/cxiemu_peer.h"
 #include "nic/cxiemu_proto.h"
-#include "nic/cxiemu_wait.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_errno.h>

@@ -6,10 +6,10 @@
 #include "cxiemu_side.h"
 #include "st_cunit.h"
 #include "st_real.h"
-#include "nic/cxiemu_map.h"
+#include "base/cxiemu_map.h"
 #include "nic/cxiemu_proto.h"
-#include "nic/cxiemu_wait.h"
-#include "fabric/cxiemu_addr.h"
+#include "run/cxiemu_wait.h"
+#include "base/cxiemu_addr.h"
 
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>

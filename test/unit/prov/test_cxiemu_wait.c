@@ -6,7 +6,7 @@
  * nothing behind.
  */
 #include "cxiemu_util.h"
-#include "nic/cxiemu_wait.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_errno.h>
 

@@ -12,8 +12,7 @@
  */
 #include "cxi/cxiemu_trap.h"
 #include "cxi/cxiemu_decode.h"
-#include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <ucs_fork.h>
 

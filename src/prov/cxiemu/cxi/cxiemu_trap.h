@@ -41,4 +41,9 @@ int cxiemu_trap_has(int slot);
 
 void cxiemu_trap_take(int slot, cxiemu_trap_taken_t *taken);
 
+/** Before a fork, and behind it in both processes: no other thread has the lock
+ *  meanwhile. What it protects is as it was. */
+void cxiemu_trap_fork_begin(void);
+void cxiemu_trap_fork_end(int is_child);
+
 #endif

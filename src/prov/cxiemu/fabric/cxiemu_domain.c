@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_domain.c - domains: each has an emulated NIC. */
-#include "fabric/cxiemu_domain.h"
+#include "fabric/cxiemu_fabric.h"
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_service.h"
+#include "base/cxiemu_service.h"
+#include "obj/cxiemu_av.h"
+#include "run/cxiemu_progress.h"
 
 #include <ucs_gpu.h>
 
@@ -80,18 +81,6 @@ static struct fi_ops_domain cxiemu_domain_ops = {
     .query_collective = cxiemu_domain_no_collective,
     .endpoint2        = cxiemu_domain_endpoint2
 };
-
-int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass)
-{
-    if (((tclass != FI_TC_UNSPEC) &&
-         ((tclass < FI_TC_LABEL) || (tclass > FI_TC_SCAVENGER))) ||
-        ((info->tx_attr != NULL) && (info->tx_attr->size > CXIEMU_MAX_TX)) ||
-        ((info->rx_attr != NULL) && (info->rx_attr->size > CXIEMU_MAX_RX))) {
-        cxiemu_warn(DOMAIN, "no such traffic class, or a longer queue\n");
-        return -FI_EINVAL;
-    }
-    return 0;
-}
 
 int cxiemu_domain_open(struct fid_fabric *fabric, struct fi_info *info,
                        struct fid_domain **domain_p, void *context)

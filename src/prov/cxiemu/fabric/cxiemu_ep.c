@@ -3,10 +3,13 @@
  * cxiemu_ep.c - endpoints: their life, what is bound to them, their options and
  * names.
  */
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_dma.h"
+#include "fabric/cxiemu_fabric.h"
+#include "fabric/cxiemu_info.h"
+#include "base/cxiemu_dma.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_log.h"
+#include "op/cxiemu_txop.h"
+#include "run/cxiemu_wait.h"
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_errno.h>
@@ -25,56 +28,6 @@
 /* CXI's least multi-receive buffer */
 #define CXIEMU_MIN_MULTI_RECV 64
 
-
-int cxiemu_ep_take_tx(cxiemu_ep_t *ep)
-{
-    if (ep->tx_used >= ep->tx_size) {
-        return -FI_EAGAIN;
-    }
-    ++ep->tx_used;
-    return 0;
-}
-
-void cxiemu_ep_give_tx(cxiemu_ep_t *ep)
-{
-    if (ep->tx_used > 0) {
-        --ep->tx_used;
-    }
-}
-
-/* Writers hold the lock; pollers look without it whether there is work. */
-void cxiemu_ep_done_tx(cxiemu_ep_t *ep)
-{
-    size_t *total = &ep->domain->tx_done;
-
-    ++ep->tx_done;
-    __atomic_store_n(total, *total + 1, __ATOMIC_RELAXED);
-}
-
-static void cxiemu_ep_return_tx(cxiemu_ep_t *ep)
-{
-    size_t *total = &ep->domain->tx_done;
-
-    __atomic_store_n(total, *total - ep->tx_done, __ATOMIC_RELAXED);
-    ep->tx_used -= ep->tx_done;
-    ep->tx_done  = 0;
-}
-
-void cxiemu_ep_progressed(cxiemu_domain_t *domain, const void *object)
-{
-    cxiemu_ep_t *ep;
-    unsigned i;
-
-    for (i = 0; (i < CXIEMU_MAX_EPS) && (domain->tx_done > 0); ++i) {
-        ep = domain->nic->eps[i];
-        if ((ep != NULL) &&
-            ((ep->tx_cq == object) || (ep->rx_cq == object) ||
-             (ep->tx_cntr == object) || (ep->rx_cntr == object) ||
-             (ep->write_cntr == object) || (ep->read_cntr == object))) {
-            cxiemu_ep_return_tx(ep);
-        }
-    }
-}
 
 cxiemu_ep_t *cxiemu_ep_from(struct fid_ep *fid)
 {
@@ -115,6 +68,9 @@ ssize_t cxiemu_ep_post(cxiemu_op_t *op, cxiemu_call_t call)
     }
     cxiemu_nic_lock(nic);
     ret = cxiemu_txop_start(op, NULL);
+    if (!STAILQ_EMPTY(&nic->fired)) {
+        cxiemu_nic_progress(nic);
+    }
     cxiemu_nic_unlock(nic);
     cxiemu_op_unmap(op); /* What goes on has references of its own */
     return ret;

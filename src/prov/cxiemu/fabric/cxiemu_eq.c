@@ -4,9 +4,8 @@
  *
  * Nothing here makes events: what is read is what the application wrote.
  */
-#include "fabric/cxiemu_domain.h"
-#include "fabric/cxiemu_event.h"
-#include "nic/cxiemu_wait.h"
+#include "fabric/cxiemu_fabric.h"
+#include "obj/cxiemu_event.h"
 
 #include <rdma/fi_errno.h>
 

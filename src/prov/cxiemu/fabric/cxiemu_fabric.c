@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_fabric.c - the provider and its fabrics. */
 #include "cxiemu.h"
-#include "fabric/cxiemu_cntr.h"
-#include "fabric/cxiemu_cq.h"
+#include "fabric/cxiemu_fabric.h"
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Atomic */
-static const cxiemu_hooks_t *cxiemu_fabric_hooks;
-
 
 static int cxiemu_fabric_close(struct fid *fid)
 {
@@ -96,7 +91,7 @@ int cxiemu_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric_p,
     if ((attr->name != NULL) && strcmp(attr->name, CXIEMU_FABRIC_NAME)) {
         return -FI_ENODATA;
     }
-    ret = cxiemu_param_init();
+    ret = cxiemu_init();
     if (ret != 0) {
         return ret;
     }
@@ -123,16 +118,6 @@ struct fi_provider cxiemu_provider = {
     .getinfo    = cxiemu_info_get,
     .fabric     = cxiemu_fabric
 };
-
-void cxiemu_set_hooks(const cxiemu_hooks_t *hooks)
-{
-    __atomic_store_n(&cxiemu_fabric_hooks, hooks, __ATOMIC_RELEASE);
-}
-
-const cxiemu_hooks_t *cxiemu_hooks(void)
-{
-    return __atomic_load_n(&cxiemu_fabric_hooks, __ATOMIC_ACQUIRE);
-}
 
 int cxiemu_getinfo(uint32_t version, const char *node, const char *service,
                    uint64_t flags, const struct fi_info *hints,

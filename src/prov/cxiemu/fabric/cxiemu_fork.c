@@ -7,8 +7,14 @@
  * domains share has to be in order, and its locks free: they are taken for the
  * time of the fork (ucs_fork.h).
  */
-#include "fabric/cxiemu_fork.h"
-#include "fabric/cxiemu_log.h"
+#include "fabric/cxiemu_fabric.h"
+#include "base/cxiemu_dma.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_map.h"
+#include "base/cxiemu_open.h"
+#include "base/cxiemu_param.h"
+#include "base/cxiemu_service.h"
+#include "cxi/cxiemu_trap.h"
 
 #include <ucs_gpu.h>
 
@@ -43,11 +49,19 @@ static void cxiemu_fork_child(void)
     cxiemu_fork_end(1);
 }
 
-void cxiemu_fork_install(void)
+static void cxiemu_fork_install(void)
 {
     if (pthread_atfork(cxiemu_fork_begin, cxiemu_fork_parent,
                        cxiemu_fork_child) != 0) {
         cxiemu_warn(CORE, "pthread_atfork() failed: children of this process "
                     "may hang\n");
     }
+}
+
+int cxiemu_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, cxiemu_fork_install);
+    return cxiemu_param_init();
 }

@@ -1,11 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cxiemu_hints.c - hints of fi_getinfo(): whether they can be met, and how. */
+/* cxiemu_hints.c - what a program may ask for, and how it is met. */
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_log.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 
+#include <stdio.h>
 #include <string.h>
+
+
+int cxiemu_device_is_named(unsigned number, const char *name)
+{
+    char own[CXIEMU_DEVICE_NAME_MAX];
+
+    snprintf(own, sizeof(own), CXIEMU_DEVICE_NAME "%u", number);
+    return (name == NULL) || !strcmp(name, own);
+}
+
+int cxiemu_device_exists(const char *name)
+{
+    unsigned number;
+
+    for (number = 0; number < cxiemu_param()->devices; ++number) {
+        if (cxiemu_device_is_named(number, name)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass)
+{
+    if (((tclass != FI_TC_UNSPEC) &&
+         ((tclass < FI_TC_LABEL) || (tclass > FI_TC_SCAVENGER))) ||
+        ((info->tx_attr != NULL) && (info->tx_attr->size > CXIEMU_MAX_TX)) ||
+        ((info->rx_attr != NULL) && (info->rx_attr->size > CXIEMU_MAX_RX))) {
+        cxiemu_warn(DOMAIN, "no such traffic class, or a longer queue\n");
+        return -FI_EINVAL;
+    }
+    return 0;
+}
 
 
 /* A hint, and what it asks for if that is not to be had. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_info.c - what fi_getinfo() says of the emulated devices. */
 #include "fabric/cxiemu_info.h"
-#include "fabric/cxiemu_addr.h"
+#include "fabric/cxiemu_fabric.h"
+#include "base/cxiemu_addr.h"
 
 #include <rdma/fi_errno.h>
 
@@ -20,9 +21,6 @@
 
 #define CXIEMU_DEVICE_SPEED 200000000000ull /* Slingshot's */
 #define CXIEMU_DEVICE_MTU   2048
-
-/* Name of a device, with the final zero */
-#define CXIEMU_DEVICE_NAME_MAX 16
 
 /* What CXI tells of a device in prov_attr. As in its rdma/fi_cxi_ext.h, which
  * distributions leave out. */
@@ -82,27 +80,6 @@ static struct fi_ops cxiemu_device_ops = {
     .control  = cxiemu_device_control,
     .ops_open = cxiemu_no_ops_open
 };
-
-/* Whether a domain's name is that of a device; any, if there is no name. */
-static int cxiemu_device_is_named(unsigned number, const char *name)
-{
-    char own[CXIEMU_DEVICE_NAME_MAX];
-
-    snprintf(own, sizeof(own), CXIEMU_DEVICE_NAME "%u", number);
-    return (name == NULL) || !strcmp(name, own);
-}
-
-int cxiemu_device_exists(const char *name)
-{
-    unsigned number;
-
-    for (number = 0; number < cxiemu_param()->devices; ++number) {
-        if (cxiemu_device_is_named(number, name)) {
-            return 1;
-        }
-    }
-    return 0;
-}
 
 /* Description of a device; NULL if memory is short. fi_freeinfo() frees it. */
 static struct fid_nic *cxiemu_device_new(unsigned number)
@@ -286,7 +263,7 @@ int cxiemu_info_get(uint32_t version, const char *node, const char *service,
     unsigned device;
     int ret, has_dest;
 
-    ret = cxiemu_param_init();
+    ret = cxiemu_init();
     if (ret != 0) {
         return ret;
     }

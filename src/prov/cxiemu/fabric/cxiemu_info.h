@@ -5,12 +5,21 @@
 #ifndef CXIEMU_INFO_H_
 #define CXIEMU_INFO_H_
 
-#include "fabric/cxiemu_domain.h"
+#include "obj/cxiemu_domain.h"
 
 #include <rdma/fabric.h>
 
+/** Limits that fi_info tells. */
+#define CXIEMU_MAX_MSG  (4ull << 30)
+#define CXIEMU_MAX_TX   16384
+#define CXIEMU_MAX_RX   15360
+#define CXIEMU_INJECT   192
+#define CXIEMU_TAG_MASK ((1ull << 48) - 1)
+
 #define CXIEMU_FABRIC_NAME  "cxiemu"
 #define CXIEMU_DEVICE_NAME  "cxiemu" /**< A number follows */
+/** Its length, with the final zero. */
+#define CXIEMU_DEVICE_NAME_MAX 16
 #define CXIEMU_PROV_VERSION FI_VERSION(0, 1)
 
 /** Capabilities, as libfabric divides them: the first kind is only given if it
@@ -49,8 +58,31 @@
 #define CXIEMU_MR_MODE (FI_MR_ENDPOINT | FI_MR_ALLOCATED)
 
 
-/** Whether a domain's name, which may be NULL, is that of a device. The
- *  settings have been read. */
+/** Capabilities with all ways of what has none: modifiers narrow. */
+static inline uint64_t cxiemu_caps_ways(uint64_t caps)
+{
+    if ((caps & (FI_MSG | FI_TAGGED)) && !(caps & (FI_SEND | FI_RECV))) {
+        caps |= FI_SEND | FI_RECV;
+    }
+    if ((caps & (FI_RMA | FI_ATOMIC)) &&
+        !(caps & (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))) {
+        caps |= FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    }
+    return caps;
+}
+
+static inline uint32_t cxiemu_tclass(uint32_t tclass, uint32_t otherwise)
+{
+    return (tclass == FI_TC_UNSPEC) ? otherwise : tclass;
+}
+
+/** Whether traffic class and queues' sizes are those of CXI: 0, or
+ *  -FI_EINVAL. */
+int cxiemu_domain_check(const struct fi_info *info, uint32_t tclass);
+
+/** Whether a domain's name, which may be NULL, is that of a device: of this
+ *  one, or any. The settings have been read. */
+int cxiemu_device_is_named(unsigned number, const char *name);
 int cxiemu_device_exists(const char *name);
 
 /** Whether the hints can be met: 0, or -FI_ENODATA, with a log message. */

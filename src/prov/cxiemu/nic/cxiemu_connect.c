@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_connect.c - the beginnings and ends of links. */
-#include "fabric/cxiemu_log.h"
 #include "nic/cxiemu_peer.h"
-#include "op/cxiemu_rx.h"
-#include "op/cxiemu_target.h"
-#include "op/cxiemu_txop.h"
-#include "nic/cxiemu_wait.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
+#include "base/cxiemu_log.h"
 
 #include <rdma/fi_errno.h>
 
@@ -15,17 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
-
-/* How long a NIC that closes waits for its peers to map what it sent */
-#define CXIEMU_ATTACH_NS (1000 * CXIEMU_NSEC_PER_MSEC)
 
 /* Records and acknowledgements of a link; its slots are used by few */
 #define CXIEMU_LINK_RINGS_SIZE offsetof(cxiemu_link_shm_t, slots)
-
-/* Writes that were put off have so many chances when their link ends */
-#define CXIEMU_LATE_ROUNDS 4096
 
 
 /* Takes a port of a NIC, this one's or a peer's: its number, or -1. */
@@ -392,23 +381,13 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
 void cxiemu_link_lose(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
-    int i;
 
     if (link->state != CXIEMU_LINK_UP) {
         return;
     }
-    if (link->is_tx) {
-        cxiemu_link_leave(link);
-        cxiemu_txop_fail_all(link, cxiemu_link_error(link));
-    } else {
-        /* What came from the peer before it went is carried out */
-        for (i = 0; !TAILQ_EMPTY(&nic->late) && (i < CXIEMU_LATE_ROUNDS); ++i) {
-            cxiemu_target_late(nic);
-        }
-        cxiemu_link_leave(link);
-        cxiemu_target_lost(link);
-        cxiemu_rx_lost(nic, link);
-    }
+    nic->events->ending(link);
+    cxiemu_link_leave(link);
+    nic->events->lost(link);
     cxiemu_nic_wake_waiters(nic);
     /* The caller may still look at it: it is freed at the end of progress */
     if (link->refs == 0) {
@@ -433,8 +412,7 @@ void cxiemu_link_reap(cxiemu_nic_t *nic)
     }
 }
 
-/* Whether a peer has yet to map memory in which there is something for it. */
-static int cxiemu_link_any_unattached(cxiemu_nic_t *nic)
+int cxiemu_link_any_unattached(cxiemu_nic_t *nic)
 {
     cxiemu_link_t *link;
 
@@ -447,19 +425,6 @@ static int cxiemu_link_any_unattached(cxiemu_nic_t *nic)
         }
     }
     return 0;
-}
-
-void cxiemu_link_await_attach(cxiemu_nic_t *nic)
-{
-    const struct timespec pause = {.tv_nsec = 200000};
-    uint64_t end                = cxiemu_nic_now() + CXIEMU_ATTACH_NS;
-
-    while (cxiemu_link_any_unattached(nic) && (cxiemu_nic_now() < end)) {
-        cxiemu_nic_unlock(nic);
-        nanosleep(&pause, NULL);
-        cxiemu_nic_lock(nic);
-        cxiemu_nic_progress(nic);
-    }
 }
 
 void cxiemu_link_close_all(cxiemu_nic_t *nic)

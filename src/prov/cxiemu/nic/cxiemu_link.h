@@ -15,7 +15,7 @@
 #ifndef CXIEMU_LINK_H_
 #define CXIEMU_LINK_H_
 
-#include "fabric/cxiemu_addr.h"
+#include "base/cxiemu_addr.h"
 #include "nic/cxiemu_nic.h"
 
 
@@ -72,6 +72,51 @@ typedef struct cxiemu_link {
     uint64_t                late_pass;  /**< Last pass that met one of them */
 } cxiemu_link_t;
 
+/** A record that has come: a copy, which the peer cannot change any more. */
+typedef struct cxiemu_arrival {
+    cxiemu_rec_t  rec;
+    cxiemu_link_t *link;    /**< NULL: lost since */
+    uint64_t      peer;     /**< Nonce of the initiator's NIC */
+    const uint8_t *payload; /**< What came with it, else NULL: to be fetched */
+} cxiemu_arrival_t;
+
+#define CXIEMU_CELL_MASK (CXIEMU_CELLS - 1)
+#define CXIEMU_ACK_MASK  (CXIEMU_ACKS - 1)
+
+static inline cxiemu_rec_t *cxiemu_link_cell(const cxiemu_link_t *link,
+                                             uint32_t position)
+{
+    return (cxiemu_rec_t*)&link->shm->cells[(position & CXIEMU_CELL_MASK) *
+                                            CXIEMU_CELL_SIZE];
+}
+
+/** Something was written for the peer: cxiemu_link_flush() notifies it. Lock
+ *  held. */
+static inline void cxiemu_link_set_dirty(cxiemu_link_t *link)
+{
+    if (!link->dirty) {
+        link->dirty = 1;
+        TAILQ_INSERT_TAIL(&link->nic->dirty, link, unflushed);
+    }
+}
+
+/** What is done with what links report, the same for all of a NIC: the calls
+ *  from here to the layers above. Set when the NIC is made. */
+typedef struct cxiemu_link_events {
+    /** As the target: a record has come, and is sound; its cells behind the
+     *  first one are the ring's until this returns. */
+    void (*record)(cxiemu_arrival_t *arrival, const void *behind);
+
+    /** As the initiator: an acknowledgement has come. */
+    void (*ack)(cxiemu_link_t *link, const cxiemu_ack_t *ack);
+
+    /** The peer is gone, or the NIC closes; what came can still be answered. */
+    void (*ending)(cxiemu_link_t *link);
+
+    /** The link is lost: end all that has to do with it. */
+    void (*lost)(cxiemu_link_t *link);
+} cxiemu_link_events_t;
+
 
 /**
  * The link towards an address, made if there is none; its process is connected
@@ -96,22 +141,22 @@ void cxiemu_link_commit(cxiemu_link_t *link, cxiemu_rec_t *rec);
  *  flush. */
 void cxiemu_link_flush(cxiemu_link_t *link);
 
-/** As the target: the next acknowledgement, to be filled in in its place, but
- *  for seq; NULL if the initiator breaks the protocol, as there is always room
- *  otherwise. Then publish it; cxiemu_link_flush() notifies the peer. */
-cxiemu_ack_t *cxiemu_link_next_ack(cxiemu_link_t *link);
-void cxiemu_link_ack(cxiemu_link_t *link, cxiemu_ack_t *ack);
+/** Copy @a length bytes of what a record brings or names, from @a offset on; 0,
+ *  or FI_E*. Lock held. */
+int cxiemu_link_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
+                      void *to, size_t length);
+
+/** Acknowledge, if that is wanted; @a status: FI_E*. Lock held. */
+void cxiemu_link_answer(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
+                        int status, uint64_t value);
 
 /** A ready bit was set for this port: take what came, up to a share of
- *  @a budget; how many things it was. Calls cxiemu_target_record() or
- *  cxiemu_txop_ack(). A port that is not known is a new peer's. */
+ *  @a budget; how many things it was. A port that is not known is a new
+ *  peer's. */
 unsigned cxiemu_link_drain(cxiemu_nic_t *nic, uint32_t port, unsigned budget);
 
 /** An operation found no room, and is pending: have it tried again. */
 void cxiemu_link_stall(cxiemu_link_t *link);
-
-/** Try the stalled links' pending operations again; how many went on. */
-unsigned cxiemu_link_retry(cxiemu_nic_t *nic);
 
 /** Look which peers are gone; fails what is under way with them. */
 void cxiemu_link_check(cxiemu_nic_t *nic);
@@ -132,9 +177,8 @@ int cxiemu_link_is_attached(cxiemu_link_t *link);
  *  memory by itself; as long as it is not known: no. */
 int cxiemu_link_target_copies(cxiemu_link_t *link);
 
-/** Wait until all peers have mapped their links' memory, so that what was sent
- *  is not lost when the NIC closes; bounded. Gives the lock away meanwhile. */
-void cxiemu_link_await_attach(cxiemu_nic_t *nic);
+/** Whether a peer has yet to map memory in which there is something for it. */
+int cxiemu_link_any_unattached(cxiemu_nic_t *nic);
 
 /** Close all links of a NIC in good order; peers learn of it. */
 void cxiemu_link_close_all(cxiemu_nic_t *nic);

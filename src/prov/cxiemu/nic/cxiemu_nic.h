@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, its
- * progress and its sleepers.
+ * cxiemu_nic.h - the emulated NIC of a domain: its memory, its lock, and what
+ * wakes its threads.
+ *
+ * The folders here are layers. A file calls and includes what is of its own
+ * layer or of one below. Within a layer, too, calls go one way.
+ *
+ *   fabric  libfabric's calls: the provider, its objects, what a program posts
+ *   run     what makes the NIC go: its life (card), its thread and those that
+ *           wait (wait), progress, stores of streams (window)
+ *   op      operations. At the initiator: dwq, on txop, on emit. At the target:
+ *           late, on target, on rx, mr and atomic. What they all hold: op, ep
+ *   cxi     trigger pages: doorbell, on trap, on decode
+ *   obj     where operations are counted and reported, and addresses: cntr, cq,
+ *           av
+ *   nic     links between processes: drain, on connect, on link and peer; below
+ *           them the NIC's memory and notifications (nic, proto)
+ *   base    what a process has once: settings, log, mappings, GPUs' memory, its
+ *           part of the service, addresses, texts of errors, counts of leaks
+ *
+ * A link reports upwards by cxiemu_link_events_t, one table, which
+ * cxiemu_card.c sets. Other calls upwards are libfabric's own tables, and
+ * functions that a caller passes along to be called back.
  *
  * All work is done by threads of the process that owns the NIC, under one lock:
  * by threads that trigger or wait, inline, and else by a thread of the NIC.
@@ -25,8 +45,8 @@
 #define CXIEMU_NIC_H_
 
 #include "cxiemu.h"
-#include "nic/cxiemu_map.h"
-#include "fabric/cxiemu_param.h"
+#include "base/cxiemu_map.h"
+#include "base/cxiemu_param.h"
 #include "nic/cxiemu_proto.h"
 
 #include <pthread.h>
@@ -35,18 +55,21 @@
 
 struct cxiemu_ep;
 struct cxiemu_link;
+struct cxiemu_link_events;
 struct cxiemu_peer;
 struct cxiemu_cntr;
 struct cxiemu_mr;
 struct cxiemu_txop;
 struct cxiemu_dwq_entry;
 struct cxiemu_pending;
+struct cxiemu_recv;
 struct cxiemu_window;
 
 TAILQ_HEAD(cxiemu_txop_list, cxiemu_txop);
 STAILQ_HEAD(cxiemu_cntr_list, cxiemu_cntr);
 TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
+TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
 TAILQ_HEAD(cxiemu_held_list, cxiemu_dwq_entry);
 
@@ -75,6 +98,7 @@ typedef struct cxiemu_nic {
                                                room */
     struct cxiemu_link_list    dirty;     /**< To be flushed */
     struct cxiemu_link_list    lost;      /**< To be freed */
+    const struct cxiemu_link_events *events; /**< What they report to */
     int                        links_seen; /**< There is, or was, a link */
     struct cxiemu_peer_list    peers;
     int                        epoll;     /**< Of the peers' processes */
@@ -96,6 +120,8 @@ typedef struct cxiemu_nic {
     size_t                     held_slots; /**< Slots of the queue it takes */
     struct cxiemu_pending_list late;      /**< Arrived, not yet carried out */
     uint64_t                   late_pass; /**< Passes over them */
+    struct cxiemu_recv_list    pulled;    /**< Whose messages are fetched in
+                                               shares */
     struct cxiemu_txop_pool    *txops;    /**< Made by the first operation */
     uint64_t                   num_ops;   /**< Started; tells which will fail */
     unsigned                   next_ep;   /**< Where a free number is sought */
@@ -127,45 +153,6 @@ typedef struct cxiemu_nic {
 } cxiemu_nic_t;
 
 
-/** Make the NIC of a domain, with its thread. 0, or -FI_E*. No lock. */
-int cxiemu_nic_create(cxiemu_nic_t **nic_p);
-
-/** End the thread, tell the peers, close the links, free. No endpoint, counter
- *  or region is left. No lock. */
-void cxiemu_nic_destroy(cxiemu_nic_t *nic);
-
-
-/**
- * Do all that can be done now: records and acknowledgements that came,
- * operations that found no room, doorbells, counters that fired. Lock held.
- * Bounded: a peer that sends without end is left after a share, and so is all
- * when so much was copied, but for one record of each link.
- * Returns how many things were done.
- */
-unsigned cxiemu_nic_progress(cxiemu_nic_t *nic);
-
-/** Carry out what has come, as a NIC would have done by now: an endpoint or a
- *  region closes, and what was sent to it before is not to fail. The lock is
- *  held, but for moments in between. */
-void cxiemu_nic_drain(cxiemu_nic_t *nic);
-
-/** Progress where a queue or a counter is read: whether the lock, which is not
- *  waited for, was free, and is held now. Its holder makes progress, too. */
-int cxiemu_nic_read_begin(cxiemu_nic_t *nic);
-
-/** The program is about to sleep where the NIC does not see it: from now on
- *  peers wake the thread. Makes progress a last time. Lock held. */
-void cxiemu_nic_arm(cxiemu_nic_t *nic);
-
-/**
- * Sleep until @a ready(arg) says so; it is called with the lock held after
- * progress. The lock is held on entry and on return, not in between. Polls
- * shortly, then sleeps. @a timeout_ms < 0: for ever; 0: one look.
- * Returns 0, or -FI_ETIMEDOUT (-FI_EAGAIN for a time-out of 0).
- */
-int cxiemu_nic_wait(cxiemu_nic_t *nic, int (*ready)(void *arg), void *arg,
-                    int timeout_ms);
-
 /** Something that local sleepers wait for may have happened: have them look.
  *  Lock held. Cheap when nobody sleeps. */
 void cxiemu_nic_wake_waiters(cxiemu_nic_t *nic);
@@ -190,17 +177,18 @@ void cxiemu_nic_notify(cxiemu_nic_shm_t *shm, uint32_t port);
 /** The same, but wake no thread: the caller does that. */
 void cxiemu_nic_mark(cxiemu_nic_shm_t *shm, uint32_t port);
 
-/** Whether something is left that no peer notifies of: room that a peer has to
- *  make, writes that were put off, bits that progress left. Lock held. */
-int cxiemu_nic_unfinished(const cxiemu_nic_t *nic);
-
 /** A random number other than 0 that names a NIC or a link. */
 uint64_t cxiemu_nic_nonce(void);
 
 /** Next number of the NIC's random sequence (strict mode). Lock held. */
 uint64_t cxiemu_nic_random(cxiemu_nic_t *nic);
 
+#define CXIEMU_NSEC_PER_MSEC 1000000ull
+
 /** CLOCK_MONOTONIC in nanoseconds. */
 uint64_t cxiemu_nic_now(void);
+
+/** Of cxiemu_set_hooks(), or NULL. */
+const cxiemu_hooks_t *cxiemu_hooks(void);
 
 #endif

@@ -12,8 +12,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define CXIEMU_PEER_EVENTS 32
-
 
 int cxiemu_peer_is_dead(const cxiemu_peer_t *peer)
 {
@@ -138,68 +136,5 @@ void cxiemu_peer_put(cxiemu_peer_t *peer)
         cxiemu_peer_unwatch(peer);
         cxiemu_map_put(peer->map);
         free(peer);
-    }
-}
-
-
-/* Whether a link is up and must be given up. */
-static int cxiemu_link_is_over(const cxiemu_link_t *link)
-{
-    const cxiemu_port_t *port = &link->nic_shm->ports[link->peer_port];
-
-    return (link->state == CXIEMU_LINK_UP) &&
-           (cxiemu_link_is_closed(link) ||
-            (link->is_tx && (__atomic_load_n(&port->refused,
-                                             __ATOMIC_ACQUIRE) ==
-                             link->shm->id.nonce)));
-}
-
-/* Takes what a peer left, and gives up its links. */
-static void cxiemu_link_lose_all(cxiemu_nic_t *nic, const cxiemu_peer_t *peer)
-{
-    cxiemu_link_t *link, *next;
-
-    for (link = TAILQ_FIRST(&nic->links); link != NULL; link = next) {
-        next = TAILQ_NEXT(link, list);
-        if (link->other == peer) {
-            /* Whole records of a process that is gone are valid */
-            cxiemu_link_drain(nic, link->port, CXIEMU_CELLS);
-            cxiemu_link_lose(link);
-        }
-    }
-}
-
-void cxiemu_link_check(cxiemu_nic_t *nic)
-{
-    struct epoll_event events[CXIEMU_PEER_EVENTS];
-    cxiemu_peer_t *peer, *next;
-    cxiemu_link_t *link;
-    int i, count;
-
-    if (!nic->links_seen) {
-        return;
-    }
-    cxiemu_port_sweep(nic);
-    /* Without descriptors of processes; also for links of which no
-     * notification came */
-    link = TAILQ_FIRST(&nic->links);
-    while (link != NULL) {
-        if (cxiemu_link_is_over(link)) {
-            cxiemu_link_drain(nic, link->port, CXIEMU_CELLS);
-            cxiemu_link_lose(link);
-            link = TAILQ_FIRST(&nic->links); /* The list is another one now */
-        } else {
-            link = TAILQ_NEXT(link, list);
-        }
-    }
-    count = epoll_wait(nic->epoll, events, CXIEMU_PEER_EVENTS, 0);
-    for (i = 0; i < count; ++i) {
-        cxiemu_link_lose_all(nic, events[i].data.ptr);
-    }
-    for (peer = TAILQ_FIRST(&nic->peers); peer != NULL; peer = next) {
-        next = TAILQ_NEXT(peer, list);
-        if ((peer->pidfd < 0) && cxiemu_peer_is_dead(peer)) {
-            cxiemu_link_lose_all(nic, peer);
-        }
     }
 }

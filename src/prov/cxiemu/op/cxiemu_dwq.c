@@ -6,9 +6,11 @@
  * due costs the same however much else waits.
  */
 #include "op/cxiemu_dwq.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
-#include "nic/cxiemu_service.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_service.h"
+#include "cxi/cxiemu_doorbell.h"
+#include "op/cxiemu_ep.h"
+#include "op/cxiemu_txop.h"
 
 #include <rdma/fi_errno.h>
 
@@ -17,11 +19,6 @@
 
 /* A counter's first heap has room for 2 to the power of this entries */
 #define CXIEMU_DWQ_HEAP_ORDER 1
-
-/* How long FI_FLUSH_WORK waits for what is under way, milliseconds: to a
- * process that is stopped it may be that for ever, as each carries out what is
- * its own. A NIC waits as long as it takes. */
-#define CXIEMU_DWQ_FLUSH_MS 200
 
 /* What a service has, beyond what it is said to have, as Cassini's provider
  * leaves some for operations that fire at once */
@@ -52,22 +49,22 @@ void cxiemu_dwq_release(size_t count)
 }
 
 
-static int cxiemu_dwq_before(const cxiemu_dwq_entry_t *a,
-                             const cxiemu_dwq_entry_t *b)
+static int cxiemu_dwq_before(const cxiemu_trigger_t *a,
+                             const cxiemu_trigger_t *b)
 {
     return (a->threshold != b->threshold) ? (a->threshold < b->threshold) :
                                             (a->age < b->age);
 }
 
 static void cxiemu_dwq_place(cxiemu_cntr_t *cntr, size_t index,
-                             cxiemu_dwq_entry_t *entry)
+                             cxiemu_trigger_t *entry)
 {
     cntr->heap[index] = entry;
     entry->index      = index;
 }
 
 static void cxiemu_dwq_sift_up(cxiemu_cntr_t *cntr, size_t index,
-                               cxiemu_dwq_entry_t *entry)
+                               cxiemu_trigger_t *entry)
 {
     size_t parent;
 
@@ -84,7 +81,7 @@ static void cxiemu_dwq_sift_up(cxiemu_cntr_t *cntr, size_t index,
 
 static void cxiemu_dwq_heap_remove(cxiemu_cntr_t *cntr, size_t index)
 {
-    cxiemu_dwq_entry_t *last = cntr->heap[--cntr->heap_count];
+    cxiemu_trigger_t *last = cntr->heap[--cntr->heap_count];
     size_t child;
 
     if (index == cntr->heap_count) {
@@ -109,17 +106,9 @@ static void cxiemu_dwq_heap_remove(cxiemu_cntr_t *cntr, size_t index)
 }
 
 
-/* Entries are kept: to queue work is on the way of every message. */
-static void cxiemu_dwq_free(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
+static cxiemu_dwq_entry_t *cxiemu_dwq_first(const cxiemu_cntr_t *cntr)
 {
-    LIST_INSERT_HEAD(&nic->dwq_free, entry, list);
-}
-
-static void cxiemu_dwq_forget(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
-{
-    LIST_REMOVE(entry, list);
-    cxiemu_op_unmap(&entry->op);
-    cxiemu_dwq_free(nic, entry);
+    return container_of(cntr->heap[0], cxiemu_dwq_entry_t, due);
 }
 
 void cxiemu_dwq_cleanup(cxiemu_nic_t *nic)
@@ -137,7 +126,8 @@ int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
     uint8_t order = (cntr->heap == NULL) ? CXIEMU_DWQ_HEAP_ORDER :
                                            cntr->heap_order;
     size_t have   = 0;
-    cxiemu_dwq_entry_t *entry, **heap;
+    cxiemu_dwq_entry_t *entry;
+    cxiemu_trigger_t **heap;
 
     while (((size_t)1 << order) < cntr->heap_count + count) {
         ++order;
@@ -161,7 +151,7 @@ int cxiemu_dwq_prepare(cxiemu_nic_t *nic, cxiemu_cntr_t *cntr, size_t count)
         if (entry == NULL) {
             return -FI_ENOMEM;
         }
-        cxiemu_dwq_free(nic, entry);
+        LIST_INSERT_HEAD(&nic->dwq_free, entry, list);
     }
     return 0;
 }
@@ -182,9 +172,9 @@ static void cxiemu_dwq_enqueue(cxiemu_dwq_entry_t *entry)
 {
     cxiemu_cntr_t *cntr = entry->trigger;
 
-    entry->age    = __atomic_fetch_add(&cxiemu_dwq_age, 1, __ATOMIC_RELAXED);
-    entry->queued = 1;
-    cxiemu_dwq_sift_up(cntr, cntr->heap_count++, entry);
+    entry->due.age = __atomic_fetch_add(&cxiemu_dwq_age, 1, __ATOMIC_RELAXED);
+    entry->queued  = 1;
+    cxiemu_dwq_sift_up(cntr, cntr->heap_count++, &entry->due);
 
     /* What was stored to the doorbell while nothing waited counts */
     cxiemu_doorbell_take(cntr);
@@ -298,7 +288,7 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
         cntr->is_fired = 0;
         while ((cntr->heap_count > 0) &&
                (cntr->heap[0]->threshold <= cntr->success)) {
-            entry          = cntr->heap[0];
+            entry          = cxiemu_dwq_first(cntr);
             entries        = entry->entries;
             entry->queued  = 0;
             entry->trigger = NULL;
@@ -335,18 +325,6 @@ unsigned cxiemu_dwq_run(cxiemu_nic_t *nic)
     return count;
 }
 
-void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err)
-{
-    cxiemu_nic_t *nic         = entry->op.ep->domain->nic;
-    cxiemu_cntr_t *completion = entry->completion;
-
-    cxiemu_dwq_forget(nic, entry);
-    if (completion != NULL) {
-        cxiemu_cntr_count(completion, err == 0, err != 0);
-    }
-}
-
-
 /* Out of its queue, without an error entry, as CXI cancels. */
 static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
 {
@@ -355,7 +333,7 @@ static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
     if (entry->held) {
         cxiemu_dwq_unhold(nic, entry);
     } else {
-        cxiemu_dwq_heap_remove(trigger, entry->index);
+        cxiemu_dwq_heap_remove(trigger, entry->due.index);
         entry->queued = 0;
         cxiemu_doorbell_update(trigger);
         cxiemu_dwq_release(entry->entries);
@@ -366,8 +344,7 @@ static void cxiemu_dwq_cancel(cxiemu_nic_t *nic, cxiemu_dwq_entry_t *entry)
     cxiemu_dwq_forget(nic, entry);
 }
 
-/* Nothing that was started is under way */
-static int cxiemu_dwq_is_settled(void *arg)
+int cxiemu_dwq_is_settled(void *arg)
 {
     const cxiemu_nic_t *nic = arg;
     const cxiemu_dwq_entry_t *entry;
@@ -380,30 +357,16 @@ static int cxiemu_dwq_is_settled(void *arg)
     return 1;
 }
 
-int cxiemu_dwq_flush(cxiemu_nic_t *nic)
+void cxiemu_dwq_drop_all(cxiemu_nic_t *nic)
 {
     cxiemu_dwq_entry_t *entry, *next;
-    int ret;
 
-    if (nic->is_flushing) {
-        return -FI_EAGAIN; /* another thread lets go of the lock below */
-    }
-    (void)cxiemu_nic_progress(nic);
-    nic->is_flushing = 1;
-    ret              = cxiemu_nic_wait(nic, cxiemu_dwq_is_settled, nic,
-                                       CXIEMU_DWQ_FLUSH_MS);
-    nic->is_flushing = 0;
-    if (ret != 0) {
-        (void)cxiemu_nic_progress(nic);
-        return -FI_EAGAIN;
-    }
     for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
         next = LIST_NEXT(entry, list);
         if (entry->queued || entry->held) {
             cxiemu_dwq_cancel(nic, entry);
         }
     }
-    return 0;
 }
 
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
@@ -412,7 +375,7 @@ void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr)
     cxiemu_dwq_entry_t *entry, *next;
 
     while (cntr->heap_count > 0) {
-        cxiemu_dwq_cancel(nic, cntr->heap[0]);
+        cxiemu_dwq_cancel(nic, cxiemu_dwq_first(cntr));
     }
     for (entry = LIST_FIRST(&nic->dwq); entry != NULL; entry = next) {
         next = LIST_NEXT(entry, list);

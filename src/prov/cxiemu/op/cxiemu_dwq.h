@@ -12,53 +12,24 @@
 #ifndef CXIEMU_DWQ_H_
 #define CXIEMU_DWQ_H_
 
-#include "fabric/cxiemu_cntr.h"
-#include "op/cxiemu_txop.h"
+#include "op/cxiemu_op.h"
 
-#include <rdma/fi_trigger.h>
-
-
-typedef struct cxiemu_dwq_entry {
-    LIST_ENTRY(cxiemu_dwq_entry) list; /**< In nic->dwq or nic->dwq_free */
-    uint64_t           threshold;
-    uint64_t           age;        /**< Ties: first in, first out */
-    size_t             index;      /**< In the counter's heap */
-    int                queued;     /**< In the heap */
-    uint8_t            held;       /**< In nic->held */
-    uint8_t            entries;    /**< Of the service, that it takes */
-    uint8_t            slots;      /**< Of the queue of commands */
-    TAILQ_ENTRY(cxiemu_dwq_entry) held_list;
-    cxiemu_cntr_t      *trigger;   /**< NULL when started */
-    cxiemu_cntr_t      *completion; /**< May be NULL */
-    enum fi_op_type    type;
-    int                write_back; /**< Only a writeback of the trigger counter
-                                        (FI_CXI_CNTR_WB) */
-    cxiemu_op_t        op;         /**< Operations on endpoints */
-    const void         *operand;   /**< Atomics read it when they fire */
-    const void         *compare;
-    cxiemu_cntr_t      *target;    /**< FI_OP_CNTR_SET and _ADD */
-    uint64_t           value;
-} cxiemu_dwq_entry_t;
 
 /** Start the work of counters that fired, until nothing more does, bounded;
  *  how many. Lock held. */
 unsigned cxiemu_dwq_run(cxiemu_nic_t *nic);
 
-/** Deferred work that was started (its operation was given to
- *  cxiemu_txop_start(), with success) is over: count at the completion counter
- *  (a success or a failure, by @a err, FI_E*) and free the entry. Lock held. */
-void cxiemu_dwq_done(cxiemu_dwq_entry_t *entry, int err);
+/** Drop all that waits. Lock held. */
+void cxiemu_dwq_drop_all(cxiemu_nic_t *nic);
+
+/** Whether nothing that was started is under way at the NIC @a arg. Lock
+ *  held. */
+int cxiemu_dwq_is_settled(void *arg);
 
 /** Drop the work that waits at a counter that is closed, or is of an endpoint
  *  that is. Lock held. */
 void cxiemu_dwq_drop_cntr(cxiemu_cntr_t *cntr);
 void cxiemu_dwq_drop_ep(struct cxiemu_ep *ep);
-
-/** Drop all that waits, once what was started is over: FI_FLUSH_WORK. 0; or
- *  -FI_EAGAIN, with no effect, if that takes long. Lock held on entry and on
- *  return, not in between. */
-int cxiemu_dwq_flush(cxiemu_nic_t *nic);
-
 
 /* For cxiemu_work.c, which queues work */
 

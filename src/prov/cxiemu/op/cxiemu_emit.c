@@ -3,7 +3,7 @@
  * cxiemu_emit.c - how operations travel: which way, and in which records.
  */
 #include "op/cxiemu_emit.h"
-#include "fabric/cxiemu_ep.h"
+#include "op/cxiemu_ep.h"
 
 #include <string.h>
 

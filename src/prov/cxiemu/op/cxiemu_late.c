@@ -12,11 +12,9 @@
  * Both modes: long messages are fetched in shares, one after the other, as the
  * NIC's lock is held while one is copied.
  */
-#include "fabric/cxiemu_mr.h"
+#include "op/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_target.h"
-
-#include <rdma/fi_errno.h>
 
 #include <stdlib.h>
 
@@ -31,7 +29,6 @@
 typedef struct cxiemu_pending {
     TAILQ_ENTRY(cxiemu_pending) list;
     cxiemu_arrival_t            arrival;
-    struct cxiemu_recv          *recv;   /* A message to be fetched; or NULL */
     int                         ordered; /* Behind all before on the link */
     unsigned                    wait;    /* Progress calls to go */
     unsigned                    missing; /* Pieces: a bit mask */
@@ -51,10 +48,8 @@ static void cxiemu_late_free(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     cxiemu_link_t *link = pending->arrival.link;
 
     TAILQ_REMOVE(&nic->late, pending, list);
-    if (pending->recv == NULL) {
-        --link->late;
-        link->late_other -= !cxiemu_late_writes(&pending->arrival);
-    }
+    --link->late;
+    link->late_other -= !cxiemu_late_writes(&pending->arrival);
     free(pending);
 }
 
@@ -78,8 +73,8 @@ static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
     if (pending == NULL) {
         return NULL;
     }
-    if (aside && (cxiemu_target_fetch(arrival, 0, pending->data,
-                                      rec->length) != 0)) {
+    if (aside && (cxiemu_link_fetch(arrival, 0, pending->data,
+                                    rec->length) != 0)) {
         free(pending);
         return NULL;
     }
@@ -89,13 +84,13 @@ static cxiemu_pending_t *cxiemu_late_keep(const cxiemu_arrival_t *arrival)
         pending->arrival.payload = pending->data;
     }
     if (early) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, 0, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, 0, 0);
         pending->arrival.rec.flags &= ~CXIEMU_REC_ACK;
     }
     return pending;
 }
 
-int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
+static int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
 {
     cxiemu_link_t *link = arrival->link;
     cxiemu_nic_t *nic   = link->nic;
@@ -135,28 +130,17 @@ int cxiemu_late_takes(const cxiemu_arrival_t *arrival)
     return 1;
 }
 
-int cxiemu_late_pull(cxiemu_nic_t *nic, struct cxiemu_recv *recv)
+void cxiemu_late_record(cxiemu_arrival_t *arrival, const void *behind)
 {
-    cxiemu_pending_t *pending = calloc(1, sizeof(*pending));
+    cxiemu_rec_t *rec = &arrival->rec;
 
-    if (pending == NULL) {
-        return -FI_ENOMEM;
-    }
-
-    pending->recv = recv;
-    TAILQ_INSERT_TAIL(&nic->late, pending, list);
-    return 0;
-}
-
-void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv)
-{
-    cxiemu_pending_t *pending;
-
-    TAILQ_FOREACH(pending, &nic->late, list) {
-        if (pending->recv == recv) {
-            cxiemu_late_free(nic, pending);
-            return;
-        }
+    arrival->payload = !cxiemu_rec_brings(rec->type) ? NULL :
+                       (rec->flags & CXIEMU_REC_SLOT) ?
+                                     arrival->link->shm->slots[rec->source] :
+                       (rec->cells == 1) ? cxiemu_rec_small(rec) :
+                                           behind;
+    if (!cxiemu_param()->strict || !cxiemu_late_takes(arrival)) {
+        cxiemu_target_execute(arrival);
     }
 }
 
@@ -175,8 +159,7 @@ static int cxiemu_late_has_chunks(cxiemu_nic_t *nic,
         if (other == pending) {
             break;
         }
-        if ((other->recv == NULL) &&
-            (other->arrival.link == pending->arrival.link) &&
+        if ((other->arrival.link == pending->arrival.link) &&
             (other->arrival.rec.op == pending->arrival.rec.op)) {
             return 1;
         }
@@ -217,12 +200,11 @@ static int cxiemu_late_land(cxiemu_nic_t *nic, cxiemu_pending_t *pending)
     return 1;
 }
 
-unsigned cxiemu_target_late(cxiemu_nic_t *nic)
+static unsigned cxiemu_late_pass(cxiemu_nic_t *nic)
 {
     uint64_t pass  = ++nic->late_pass;
     unsigned count = 0;
     cxiemu_pending_t *pending, *next;
-    struct cxiemu_recv *recv;
     cxiemu_link_t *link;
     int is_first;
 
@@ -230,20 +212,7 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
         if ((count > 0) && (nic->copied >= CXIEMU_COPY_SHARE)) {
             break;
         }
-        next = TAILQ_NEXT(pending, list);
-        recv = pending->recv;
-        if (recv != NULL) {
-            ++count;
-            if (cxiemu_rx_pull(recv)) {
-                cxiemu_late_free(nic, pending);
-            } else {
-                /* Others have their turn */
-                TAILQ_REMOVE(&nic->late, pending, list);
-                TAILQ_INSERT_TAIL(&nic->late, pending, list);
-            }
-            continue;
-        }
-
+        next            = TAILQ_NEXT(pending, list);
         link            = pending->arrival.link;
         is_first        = (link->late_pass != pass);
         link->late_pass = pass;
@@ -265,7 +234,15 @@ unsigned cxiemu_target_late(cxiemu_nic_t *nic)
     return count;
 }
 
-void cxiemu_target_lost(cxiemu_link_t *link)
+unsigned cxiemu_late_go_on(cxiemu_nic_t *nic)
+{
+    unsigned count = cxiemu_late_pass(nic);
+
+    /* Neither waits for ever while there is enough of the other */
+    return count + cxiemu_rx_pull(nic);
+}
+
+void cxiemu_late_lost(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
     cxiemu_pending_t *pending, *next;
@@ -273,7 +250,7 @@ void cxiemu_target_lost(cxiemu_link_t *link)
 
     for (pending = TAILQ_FIRST(&nic->late); pending != NULL; pending = next) {
         next = TAILQ_NEXT(pending, list);
-        if ((pending->recv != NULL) || (pending->arrival.link != link)) {
+        if (pending->arrival.link != link) {
             continue;
         }
         is_over = 0;

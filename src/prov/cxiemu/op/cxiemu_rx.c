@@ -9,11 +9,10 @@
  * takes has a receive of its own, a child.
  */
 #include "op/cxiemu_rx.h"
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
-#include "op/cxiemu_target.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_dma.h"
+#include "base/cxiemu_error.h"
+#include "base/cxiemu_log.h"
+#include "op/cxiemu_ep.h"
 
 #include <rdma/fi_errno.h>
 
@@ -43,6 +42,8 @@ typedef struct cxiemu_recv {
     int                      canceled;
     /* Matched */
     int                      is_active; /* In rx->active */
+    int                      is_pulled; /* In nic->pulled, to be gone on with */
+    TAILQ_ENTRY(cxiemu_recv) pulled;
     uint32_t                 id;        /* For DATA records */
     uint64_t                 total;     /* Bytes of the message */
     uint64_t                 done;      /* Bytes that have come */
@@ -170,12 +171,21 @@ static int cxiemu_recv_leave(cxiemu_recv_t *parent)
     return (--parent->children == 0) && parent->closed;
 }
 
+static void cxiemu_recv_unpull(cxiemu_recv_t *recv)
+{
+    if (recv->is_pulled) {
+        recv->is_pulled = 0;
+        TAILQ_REMOVE(&recv->rx->ep->domain->nic->pulled, recv, pulled);
+    }
+}
+
 static void cxiemu_recv_finish(cxiemu_recv_t *recv, int err)
 {
     cxiemu_recv_t *parent = recv->parent;
     int last              = (parent != NULL) && cxiemu_recv_leave(parent);
     int canceled          = last && parent->canceled;
 
+    cxiemu_recv_unpull(recv);
     if (recv->is_active) {
         TAILQ_REMOVE(&recv->rx->active, recv, list);
     }
@@ -207,23 +217,41 @@ static int cxiemu_rx_fits(const cxiemu_recv_t *recv,
                          (recv->src_ep == rec->src_ep));
 }
 
-int cxiemu_rx_pull(cxiemu_recv_t *recv)
+/* Fetches the next share of a message; whether that was all. */
+static int cxiemu_recv_pull(cxiemu_recv_t *recv)
 {
     size_t taken = cxiemu_recv_taken(recv);
     size_t share = taken - recv->done;
     int err;
 
     share = (share < CXIEMU_COPY_SHARE) ? share : CXIEMU_COPY_SHARE;
-    err   = cxiemu_target_fetch(&recv->arrival, recv->done,
-                                recv->buffer + recv->done, share);
+    err   = cxiemu_link_fetch(&recv->arrival, recv->done,
+                              recv->buffer + recv->done, share);
     recv->done += share;
     if ((err == 0) && (recv->done < taken)) {
         return 0;
     }
 
-    cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
+    cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_DONE, err, taken);
     cxiemu_recv_finish(recv, err);
     return 1;
+}
+
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_recv_t *recv;
+
+    while (((recv = TAILQ_FIRST(&nic->pulled)) != NULL) &&
+           ((count == 0) || (nic->copied < CXIEMU_COPY_SHARE))) {
+        ++count;
+        if (!cxiemu_recv_pull(recv)) {
+            /* Others have their turn */
+            TAILQ_REMOVE(&nic->pulled, recv, pulled);
+            TAILQ_INSERT_TAIL(&nic->pulled, recv, pulled);
+        }
+    }
+    return count;
 }
 
 static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
@@ -244,16 +272,14 @@ static void cxiemu_rx_rendezvous(cxiemu_recv_t *recv)
          (recv->arrival.rec.addr < cxiemu_param()->cma_min))) {
         /* It cannot be fetched from here, or should not */
         recv->id = rx->next_id++;
-        cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
+        cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_GO, 0, recv->id);
         /* That was the answer. A second one, if the endpoint is closed now,
          * would be taken for that to a later operation: the data tells of
          * it. */
         recv->arrival.rec.flags &= ~CXIEMU_REC_ACK;
-    } else if (((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_rx_pull(recv)) &&
-               (cxiemu_late_pull(nic, recv) != 0)) {
-        /* Without memory, and so without interruption */
-        while (!cxiemu_rx_pull(recv)) {
-        }
+    } else if ((nic->copied >= CXIEMU_COPY_SHARE) || !cxiemu_recv_pull(recv)) {
+        recv->is_pulled = 1;
+        TAILQ_INSERT_TAIL(&nic->pulled, recv, pulled);
     }
 }
 
@@ -270,9 +296,9 @@ static void cxiemu_rx_take(cxiemu_recv_t *recv, const cxiemu_arrival_t *arrival)
         return;
     }
 
-    err = cxiemu_target_fetch(arrival, 0, recv->buffer,
-                              cxiemu_recv_taken(recv));
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
+    err = cxiemu_link_fetch(arrival, 0, recv->buffer,
+                            cxiemu_recv_taken(recv));
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     cxiemu_recv_finish(recv, err);
 }
 
@@ -346,16 +372,16 @@ static void cxiemu_rx_keep(cxiemu_rx_t *rx, const cxiemu_arrival_t *arrival)
 
     if (unexp == NULL) {
         cxiemu_warn(EP_DATA, "no memory for a message of %zu bytes\n", length);
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_ENOMEM, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_ENOMEM, 0);
         return;
     }
 
     unexp->arrival         = *arrival;
     unexp->arrival.payload = NULL;
     if (rec->type == CXIEMU_REC_SEND) {
-        err = cxiemu_target_fetch(arrival, 0, unexp->data, length);
+        err = cxiemu_link_fetch(arrival, 0, unexp->data, length);
         if ((err != 0) || !(rec->flags & CXIEMU_REC_DELIVERY)) {
-            cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, length);
+            cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, length);
             unexp->arrival.rec.flags &= ~CXIEMU_REC_ACK;
         }
         if (err != 0) {
@@ -383,18 +409,18 @@ static void cxiemu_rx_data(cxiemu_rx_t *rx, const cxiemu_arrival_t *arrival)
     }
     if ((recv == NULL) || (rec->offset != recv->done) ||
         (rec->length > recv->total - recv->done)) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
         return;
     }
 
     if (rec->offset < recv->length) {
         length = recv->length - rec->offset;
         length = (length < rec->length) ? length : rec->length;
-        err    = cxiemu_target_fetch(arrival, 0, recv->buffer + rec->offset,
-                                     length);
+        err    = cxiemu_link_fetch(arrival, 0, recv->buffer + rec->offset,
+                                   length);
     }
     recv->done += rec->length;
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, cxiemu_recv_taken(recv));
     if ((err != 0) || (rec->flags & CXIEMU_REC_LAST)) {
         cxiemu_recv_finish(recv, (recv->done < recv->total) ? FI_EIO : err);
     }
@@ -410,7 +436,7 @@ void cxiemu_rx_arrived(const cxiemu_arrival_t *arrival)
     cxiemu_rx_t *rx;
 
     if ((ep == NULL) || !ep->enabled) {
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
         return;
     }
 
@@ -623,15 +649,16 @@ void cxiemu_rx_cleanup(cxiemu_rx_t *rx)
     cxiemu_unexp_t *unexp;
 
     TAILQ_FOREACH(recv, &rx->active, list) {
-        cxiemu_late_drop(rx->ep->domain->nic, recv);
-        cxiemu_target_ack(&recv->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_recv_unpull(recv);
+        cxiemu_link_answer(&recv->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
     }
     cxiemu_rx_free_list(&rx->active);
     cxiemu_rx_free_list(&rx->posted);
     TAILQ_CONCAT(&rx->unexpected, &rx->claimed, list);
     while ((unexp = TAILQ_FIRST(&rx->unexpected)) != NULL) {
         TAILQ_REMOVE(&rx->unexpected, unexp, list);
-        cxiemu_target_ack(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH, 0);
+        cxiemu_link_answer(&unexp->arrival, CXIEMU_ACK_DONE, FI_EHOSTUNREACH,
+                           0);
         free(unexp);
     }
     while ((recv = rx->spare) != NULL) {
@@ -648,7 +675,6 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
     for (recv = TAILQ_FIRST(&rx->active); recv != NULL; recv = next) {
         next = TAILQ_NEXT(recv, list);
         if (recv->arrival.link == link) {
-            cxiemu_late_drop(link->nic, recv);
             cxiemu_recv_finish(recv, FI_EHOSTUNREACH);
         }
     }
@@ -672,8 +698,9 @@ static void cxiemu_rx_lose(cxiemu_rx_t *rx, cxiemu_link_t *link)
     }
 }
 
-void cxiemu_rx_lost(cxiemu_nic_t *nic, cxiemu_link_t *link)
+void cxiemu_rx_lost(cxiemu_link_t *link)
 {
+    cxiemu_nic_t *nic = link->nic;
     unsigned i;
 
     for (i = 0; i < CXIEMU_MAX_EPS; ++i) {

@@ -15,12 +15,9 @@
 #include <rdma/fi_tagged.h>
 #include <sys/queue.h>
 
-struct cxiemu_arrival;
 struct cxiemu_cntr;
 struct cxiemu_ep;
-struct cxiemu_recv;
 
-TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_unexp_list, cxiemu_unexp);
 
 /** Receives of one kind (messages, tagged messages) of an endpoint. */
@@ -66,18 +63,19 @@ int cxiemu_rx_post(cxiemu_rx_t *rx, const cxiemu_recv_req_t *req);
 /** Cancel the oldest receive with this context; whether there was one. */
 int cxiemu_rx_cancel(cxiemu_rx_t *rx, void *context);
 
-/** Fetch the next share of a message that is pulled; whether that is all. */
-int cxiemu_rx_pull(struct cxiemu_recv *recv);
+/** Fetch more of the messages that are pulled in shares: one share, and others
+ *  as long as not too much was copied; how many. */
+unsigned cxiemu_rx_pull(cxiemu_nic_t *nic);
 
 /** Drop everything; no completions. */
 void cxiemu_rx_cleanup(cxiemu_rx_t *rx);
 
 /** A SEND, RTS or DATA record has come. Acknowledges it. */
-void cxiemu_rx_arrived(const struct cxiemu_arrival *arrival);
+void cxiemu_rx_arrived(const cxiemu_arrival_t *arrival);
 
 /** A peer is gone: fail receives whose data was under way from it, forget its
  *  unexpected messages that are not complete; receives of such ones that are
  *  claimed will fail. */
-void cxiemu_rx_lost(cxiemu_nic_t *nic, cxiemu_link_t *link);
+void cxiemu_rx_lost(cxiemu_link_t *link);
 
 #endif

@@ -2,90 +2,18 @@
 /*
  * cxiemu_target.c - carrying out what peers ask for.
  *
- * The fields of a record are copied before they are checked. Payload may change
- * until it is copied; that harms only the peer's own data.
+ * The fields of a record are copied before they are checked.
  */
 #include "op/cxiemu_target.h"
 #include "op/cxiemu_atomic.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_mr.h"
+#include "op/cxiemu_ep.h"
+#include "op/cxiemu_mr.h"
 #include "op/cxiemu_rx.h"
-#include "nic/cxiemu_error.h"
+#include "base/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
 #include <string.h>
-
-
-void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
-                       int status, uint64_t value)
-{
-    const cxiemu_rec_t *rec = &arrival->rec;
-    cxiemu_link_t *link     = arrival->link;
-    cxiemu_ack_t *ack;
-
-    if (!(rec->flags & CXIEMU_REC_ACK) || (link == NULL) ||
-        (link->state != CXIEMU_LINK_UP)) {
-        return;
-    }
-
-    ack = cxiemu_link_next_ack(link);
-    if (ack == NULL) {
-        return;
-    }
-    ack->type   = type;
-    ack->status = status;
-    ack->op     = rec->op;
-    ack->slot   = (rec->flags & CXIEMU_REC_SLOT) ? rec->source : UINT32_MAX;
-    ack->value  = value;
-    cxiemu_link_ack(link, ack);
-}
-
-
-/* Words are stored as a whole, and after everything before: somebody may poll
- * them. */
-static void cxiemu_target_put(void *to, const void *from, size_t length)
-{
-    uint64_t word;
-    uint32_t half;
-
-    if ((length == sizeof(word)) && ((uintptr_t)to % sizeof(word) == 0)) {
-        memcpy(&word, from, sizeof(word));
-        __atomic_store_n((uint64_t*)to, word, __ATOMIC_RELEASE);
-    } else if ((length == sizeof(half)) &&
-               ((uintptr_t)to % sizeof(half) == 0)) {
-        memcpy(&half, from, sizeof(half));
-        __atomic_store_n((uint32_t*)to, half, __ATOMIC_RELEASE);
-    } else {
-        memcpy(to, from, length);
-    }
-}
-
-int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
-                        void *to, size_t length)
-{
-    const cxiemu_rec_t *rec = &arrival->rec;
-    cxiemu_link_t *link     = arrival->link;
-
-    if (length == 0) {
-        return 0;
-    }
-    if (link != NULL) {
-        link->nic->copied += length;
-    }
-    if (arrival->payload != NULL) {
-        cxiemu_target_put(to, arrival->payload + offset, length);
-        return 0;
-    }
-    if ((link == NULL) || (link->state != CXIEMU_LINK_UP)) {
-        return FI_EHOSTUNREACH;
-    }
-    if (link->same_process) {
-        memcpy(to, (void*)(uintptr_t)(rec->source + offset), length);
-        return 0;
-    }
-    return -cxiemu_map_copy(link->pid, to, rec->source + offset, length, 0);
-}
 
 
 /* As cxiemu_mr_find(), where the endpoint still is: CXI tells one from the
@@ -112,8 +40,8 @@ int cxiemu_target_land(const cxiemu_arrival_t *arrival, uint64_t offset,
     if (err != 0) {
         return err;
     }
-    return cxiemu_target_fetch(arrival, offset, (uint8_t*)address + offset,
-                               length);
+    return cxiemu_link_fetch(arrival, offset, (uint8_t*)address + offset,
+                             length);
 }
 
 void cxiemu_target_landed(const cxiemu_arrival_t *arrival, cxiemu_mr_t *mr,
@@ -136,7 +64,7 @@ void cxiemu_target_landed(const cxiemu_arrival_t *arrival, cxiemu_mr_t *mr,
             cxiemu_cq_push(ep->rx_cq, event);
         }
     }
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, 0);
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, 0);
 }
 
 static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
@@ -171,7 +99,7 @@ static void cxiemu_target_read(const cxiemu_arrival_t *arrival)
         cxiemu_param()->strict) {
         cxiemu_mr_accessed(mr);
     }
-    cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, value);
+    cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, value);
 }
 
 /* Carry an atomic out; 0 and the value before it, or FI_E*. */
@@ -247,7 +175,7 @@ void cxiemu_target_execute(const cxiemu_arrival_t *arrival)
         break;
     case CXIEMU_REC_ATOMIC:
         err = cxiemu_target_apply(arrival, &value);
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, err, value);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, err, value);
         break;
     case CXIEMU_REC_SEND:
     case CXIEMU_REC_RTS:
@@ -255,22 +183,7 @@ void cxiemu_target_execute(const cxiemu_arrival_t *arrival)
         cxiemu_rx_arrived(arrival);
         break;
     default:
-        cxiemu_target_ack(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
+        cxiemu_link_answer(arrival, CXIEMU_ACK_DONE, FI_EINVAL, 0);
         break;
-    }
-}
-
-
-void cxiemu_target_record(cxiemu_arrival_t *arrival, const void *behind)
-{
-    cxiemu_rec_t *rec = &arrival->rec;
-
-    arrival->payload = !cxiemu_rec_brings(rec->type) ? NULL :
-                       (rec->flags & CXIEMU_REC_SLOT) ?
-                                     arrival->link->shm->slots[rec->source] :
-                       (rec->cells == 1) ? cxiemu_rec_small(rec) :
-                                           behind;
-    if (!cxiemu_param()->strict || !cxiemu_late_takes(arrival)) {
-        cxiemu_target_execute(arrival);
     }
 }

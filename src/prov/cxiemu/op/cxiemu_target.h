@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cxiemu_target.h - carrying out what peers ask for.
- *
- * In strict mode payload of writes lands in random order and late
- * (cxiemu_late.c).
  */
 #ifndef CXIEMU_TARGET_H_
 #define CXIEMU_TARGET_H_
@@ -11,37 +8,15 @@
 #include "nic/cxiemu_link.h"
 
 struct cxiemu_mr;
-struct cxiemu_recv;
 
 
-/** A record that has come: a copy, which the peer cannot change any more. */
-typedef struct cxiemu_arrival {
-    cxiemu_rec_t  rec;
-    cxiemu_link_t *link;    /**< NULL: lost since */
-    uint64_t      peer;     /**< Nonce of the initiator's NIC */
-    const uint8_t *payload; /**< What came with it, else NULL: to be fetched */
-} cxiemu_arrival_t;
-
-/** A record of a link has come, and is sound; its cells behind the first one
- *  are the ring's until this returns. Finds its payload. Lock held. */
-void cxiemu_target_record(cxiemu_arrival_t *arrival, const void *behind);
-
-/** Carry it out. Lock held. */
+/** Carry a record out. Lock held. */
 void cxiemu_target_execute(const cxiemu_arrival_t *arrival);
 
 /** Carry out a write with its payload, or an atomic, of this NIC's own. It has
  *  no acknowledgement: 0, with the value before the atomic, or FI_E*. Lock
  *  held. */
 int cxiemu_target_local(const cxiemu_arrival_t *arrival, uint64_t *value_p);
-
-/** Copy @a length bytes of what a record brings or names, from @a offset on; 0,
- *  or FI_E*. Lock held. */
-int cxiemu_target_fetch(const cxiemu_arrival_t *arrival, uint64_t offset,
-                        void *to, size_t length);
-
-/** Acknowledge, if that is wanted; @a status: FI_E*. Lock held. */
-void cxiemu_target_ack(const cxiemu_arrival_t *arrival, cxiemu_ack_type_t type,
-                       int status, uint64_t value);
 
 /** A write: store @a length bytes of it from @a offset on, in the region that
  *  is returned; 0, or FI_E*. Then, when all is stored or has failed, count and
@@ -52,24 +27,27 @@ void cxiemu_target_landed(const cxiemu_arrival_t *arrival,
                           struct cxiemu_mr *mr, int err);
 
 
-/** strict: whether the record is put off; it is then kept. Lock held. */
-int cxiemu_late_takes(const cxiemu_arrival_t *arrival);
+/* When it is carried out (cxiemu_late.c): at once or later. In strict mode
+ * payload of writes lands in random order and late. */
 
-/** Have cxiemu_rx_pull() called for a receive until it has all; 0, or
- *  -FI_ENOMEM. Lock held. */
-int cxiemu_late_pull(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
-
-/** No more of that: the receive is over. Lock held. */
-void cxiemu_late_drop(cxiemu_nic_t *nic, struct cxiemu_recv *recv);
+/** A record has come: carry it out, or put it off (cxiemu_link_events_t). Lock
+ *  held. */
+void cxiemu_late_record(cxiemu_arrival_t *arrival, const void *behind);
 
 /** Go on with what was put off (strict), and with messages that are pulled in
- *  shares; to be called by every progress, in either mode. Returns
- *  how many were gone on with; as long as nic->late has something, nobody may
- *  sleep for long. Lock held. */
-unsigned cxiemu_target_late(cxiemu_nic_t *nic);
+ *  shares; to be called by every progress, in either mode. Returns how many
+ *  were gone on with; as long as cxiemu_late_has_more(), nobody may sleep for
+ *  long. Lock held. */
+unsigned cxiemu_late_go_on(cxiemu_nic_t *nic);
+
+/** Whether there is something to go on with. Lock held. */
+static inline int cxiemu_late_has_more(const cxiemu_nic_t *nic)
+{
+    return !TAILQ_EMPTY(&nic->late) || !TAILQ_EMPTY(&nic->pulled);
+}
 
 /** A peer is gone, or the link is about to be freed: forget what was put off
  *  for it. Lock held. */
-void cxiemu_target_lost(cxiemu_link_t *link);
+void cxiemu_late_lost(cxiemu_link_t *link);
 
 #endif

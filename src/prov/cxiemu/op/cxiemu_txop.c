@@ -5,13 +5,12 @@
  * What of an operation goes into which records is cxiemu_emit.c's.
  */
 #include "op/cxiemu_txop.h"
+#include "base/cxiemu_error.h"
+#include "base/cxiemu_log.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_emit.h"
-#include "fabric/cxiemu_dma.h"
-#include "fabric/cxiemu_ep.h"
-#include "fabric/cxiemu_log.h"
+#include "op/cxiemu_ep.h"
 #include "op/cxiemu_target.h"
-#include "nic/cxiemu_error.h"
 
 #include <rdma/fi_errno.h>
 
@@ -107,41 +106,6 @@ void cxiemu_txop_cleanup(cxiemu_nic_t *nic)
     nic->txops = NULL;
 }
 
-
-int cxiemu_op_map(cxiemu_op_t *op, unsigned place, size_t length,
-                  void **address_p)
-{
-    int ret;
-
-    if (!(op->ep->domain->info->caps & FI_HMEM)) {
-        return 0;
-    }
-    ret = cxiemu_dma_open(*address_p, length, 0, &op->dmas[place]);
-    if (ret == 0) {
-        *address_p = cxiemu_dma_at(op->dmas[place], *address_p);
-    }
-    return ret;
-}
-
-void cxiemu_op_unmap(cxiemu_op_t *op)
-{
-    unsigned i;
-
-    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
-        cxiemu_dma_put(op->dmas[i]);
-        op->dmas[i] = NULL;
-    }
-}
-
-/* A copy of an operation has references of its own. */
-static void cxiemu_op_keep(const cxiemu_op_t *op)
-{
-    unsigned i;
-
-    for (i = 0; i < CXIEMU_OP_PLACES; ++i) {
-        (void)cxiemu_dma_get(op->dmas[i]);
-    }
-}
 
 /* Moves an operation to a list of its link, or for NULL to none. */
 static void cxiemu_txop_list(cxiemu_txop_t *txop, struct cxiemu_txop_list *list)
@@ -285,7 +249,7 @@ static int cxiemu_txop_go_on(cxiemu_txop_t *txop)
     return cxiemu_emit(txop);
 }
 
-unsigned cxiemu_txop_push(cxiemu_link_t *link)
+static unsigned cxiemu_txop_push(cxiemu_link_t *link)
 {
     unsigned count = 0;
     cxiemu_txop_t *txop;
@@ -295,6 +259,22 @@ unsigned cxiemu_txop_push(cxiemu_link_t *link)
            cxiemu_txop_go_on(txop)) {
         cxiemu_txop_emitted(txop);
         ++count;
+    }
+    return count;
+}
+
+unsigned cxiemu_txop_retry(cxiemu_nic_t *nic)
+{
+    unsigned count = 0;
+    cxiemu_link_t *link, *next;
+
+    for (link = TAILQ_FIRST(&nic->stalled); link != NULL; link = next) {
+        next   = TAILQ_NEXT(link, stalled);
+        count += cxiemu_txop_push(link);
+        if (TAILQ_EMPTY(&link->pending) && link->is_stalled) {
+            link->is_stalled = 0;
+            TAILQ_REMOVE(&nic->stalled, link, stalled);
+        }
     }
     return count;
 }
@@ -385,10 +365,9 @@ static void cxiemu_txop_run_local(const cxiemu_op_t *op,
                                   cxiemu_dwq_entry_t *entry,
                                   cxiemu_link_t *link, uint16_t dst_ep)
 {
-    cxiemu_nic_t *nic        = link->nic;
     cxiemu_arrival_t arrival = {
         .link    = link,
-        .peer    = nic->nonce,
+        .peer    = link->nic->nonce,
         .payload = op->buffer
     };
     uint64_t value           = 0;
@@ -400,9 +379,6 @@ static void cxiemu_txop_run_local(const cxiemu_op_t *op,
         memcpy(op->result, &value, op->length);
     }
     cxiemu_txop_end_early(op, entry, err);
-    if (!STAILQ_EMPTY(&nic->fired)) {
-        cxiemu_nic_progress(nic); /* unless it is what calls here */
-    }
 }
 
 /* As cxiemu_txop_start(), with the place taken; a positive FI_E* is an
