@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_ext.c - the trigger extension of an interface: its limits.
+ * cxi_trig_ext.c - the trigger extension: whether it is there, and its limits.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -9,6 +9,7 @@
 #include "uct_trig.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_events.h"
+#include "cxi_trig_guard.h"
 #include "cxi_trig_iface.h"
 #include "cxi_trig_status.h"
 
@@ -19,6 +20,16 @@
 int uct_trig_iface_is_supported(uct_iface_h iface)
 {
     return uct_cxi_trig_iface_from_uct(iface) != NULL;
+}
+
+void uct_trig_off_reason(char *text, size_t max)
+{
+    if (uct_cxi_trig_guard_is_registered()) {
+        uct_cxi_trig_prov_reason(text, max);
+    } else {
+        ucs_snprintf_zero(text, max, "transport cxi_trig was built for another "
+                          "version of UCX");
+    }
 }
 
 ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,

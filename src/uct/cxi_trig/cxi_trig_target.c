@@ -8,7 +8,6 @@
 #endif
 
 #include "cxi_trig_target.h"
-#include "cxi_trig_fork.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>

@@ -33,6 +33,9 @@ void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md);
 /** Close it, if there is one; no region is left. */
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md);
 
+/** In a child of a fork, where no other thread is: the lock is free. */
+void uct_cxi_trig_target_forked(void);
+
 /** The endpoint that regions are bound to, or NULL. */
 static inline struct fid_ep *
 uct_cxi_trig_target_ep(const uct_cxi_trig_md_t *md)
