@@ -13,6 +13,7 @@
 #endif
 
 #include "cxi_trig_cancel.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_progress.h"

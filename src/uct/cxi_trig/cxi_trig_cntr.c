@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_cntr.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_status.h"
 
 #include <ucs_gstream_memory.h>

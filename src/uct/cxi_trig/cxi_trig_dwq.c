@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_dwq.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_iface.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_ext.c - the trigger extension: whether it is there, and its limits.
+ * cxi_trig_ext.c - the trigger extension: whether it is there, its limits and
+ * counts.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "uct_trig.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_events.h"
 #include "cxi_trig_guard.h"
@@ -100,5 +102,26 @@ ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
         ucs_snprintf_zero(attr->monitor, sizeof(attr->monitor), "%s",
                           uct_cxi_trig_cassini_monitor());
     }
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_iface_stats(uct_iface_h uct_iface,
+                                  uct_trig_iface_stats_t *stats)
+{
+    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *stats = iface->stats;
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_md_stats(uct_md_h md, uct_trig_md_stats_t *stats)
+{
+    if (md->component != &uct_cxi_trig_component) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *stats = ucs_derived_of(md, uct_cxi_trig_md_t)->stats;
     return UCS_OK;
 }

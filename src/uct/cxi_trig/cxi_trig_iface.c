@@ -204,9 +204,12 @@ static int uct_cxi_trig_is_reachable(const uct_iface_h iface,
 }
 #endif
 
-static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h iface)
+static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h uct_iface)
 {
-    uct_cxi_trig_stats_vfs_iface(ucs_derived_of(iface, uct_cxi_trig_iface_t));
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+
+    uct_cxi_trig_stats_vfs_iface(iface, &iface->stats);
 }
 
 static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
@@ -488,7 +491,8 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
     uct_cxi_trig_mem_close_all(self);
     uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(self), self->probe.mr);
     uct_cxi_trig_net_close_ep(&self->net);
-    uct_cxi_trig_stats_tell_iface(self);
+    uct_cxi_trig_stats_tell_iface(uct_cxi_trig_iface_md(self), self,
+                                  &self->stats);
     uct_cxi_trig_dwq_cleanup(self);
     uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_cntr_cleanup(self);
@@ -545,14 +549,6 @@ static uct_iface_ops_t uct_cxi_trig_iface_ops = {
     .iface_is_reachable       = uct_cxi_trig_is_reachable
 #endif
 };
-
-uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface)
-{
-    if (iface->ops.iface_progress != uct_cxi_trig_progress) {
-        return NULL;
-    }
-    return ucs_derived_of(iface, uct_cxi_trig_iface_t);
-}
 
 static ucs_status_t
 uct_cxi_trig_query_devices(uct_md_h uct_md,

@@ -115,8 +115,4 @@ uct_cxi_trig_iface_md(const uct_cxi_trig_iface_t *iface)
     return ucs_derived_of(iface->super.md, uct_cxi_trig_md_t);
 }
 
-
-/** Ours, or NULL if @a iface is of another transport. */
-uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface);
-
 #endif
