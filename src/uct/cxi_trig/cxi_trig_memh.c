@@ -20,6 +20,7 @@
 
 #include "cxi_trig_memh.h"
 #include "cxi_trig_cache.h"
+#include "cxi_trig_gpu.h"
 #include "cxi_trig_mem.h"
 #include "cxi_trig_target.h"
 
@@ -73,6 +74,19 @@ uct_cxi_trig_memh_dmabuf(uct_cxi_trig_reg_params_t params,
 #endif
 }
 
+/* Whether a registration of the memory at an address may be kept for a next
+ * use. */
+static int uct_cxi_trig_memh_may_cache(const uct_cxi_trig_md_t *md,
+                                       const void *address)
+{
+    uct_cxi_trig_gpu_mem_t gpu;
+
+    return uct_cxi_trig_cache_is_on(md) &&
+           ((md->cache_types == md->reg_types) ||
+            !uct_cxi_trig_gpu_find(address, &gpu) ||
+            !(md->reg_types & ~md->cache_types & UCS_BIT(gpu.type)));
+}
+
 /* UCT_MD_MEM_FLAG_NONBLOCK is a hint, and there is nothing to put off: a
  * provider that pages on demand does so for all memory. */
 ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
@@ -94,7 +108,7 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
         return UCS_ERR_INVALID_ADDR;
     }
 
-    if (uct_cxi_trig_cache_is_on(md) && uct_cxi_trig_md_caches(md, address)) {
+    if (uct_cxi_trig_memh_may_cache(md, address)) {
         return uct_cxi_trig_cache_get(md, address, length, flags, memh_p);
     }
 
