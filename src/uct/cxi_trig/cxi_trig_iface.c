@@ -16,6 +16,7 @@
 #include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_mem.h"
+#include "cxi_trig_mr.h"
 #include "cxi_trig_node.h"
 #include "cxi_trig_pending.h"
 #include "cxi_trig_progress.h"
@@ -365,12 +366,11 @@ static ucs_status_t uct_cxi_trig_iface_open_probe(uct_cxi_trig_iface_t *iface)
     uct_cxi_trig_mr_params_t params = {
         .address = &iface->probe.word,
         .length  = sizeof(iface->probe.word),
-        .ep      = uct_cxi_trig_target_ep(md),
         .level   = UCS_LOG_LEVEL_ERROR
     };
     ucs_status_t status;
 
-    status = uct_cxi_trig_mr_open(md, &params, &iface->probe.mr);
+    status = uct_cxi_trig_target_reg(md, &params, &iface->probe.mr);
     if ((status == UCS_OK) && !uct_cxi_trig_addr_fits(iface)) {
         ucs_error("an interface's address does not hold names and keys of "
                   "libfabric provider %s", md->info->fabric_attr->prov_name);

@@ -11,7 +11,6 @@
 #include "cxi_trig_cntr_pool.h"
 #include "cxi_trig_device.h"
 #include "cxi_trig_gpu.h"
-#include "cxi_trig_mem.h"
 #include "cxi_trig_memh.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_target.h"

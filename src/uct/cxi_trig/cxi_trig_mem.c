@@ -10,6 +10,7 @@
 #include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_iface.h"
+#include "cxi_trig_mr.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>

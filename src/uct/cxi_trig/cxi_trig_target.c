@@ -73,6 +73,19 @@ ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
     return status;
 }
 
+ucs_status_t uct_cxi_trig_target_reg(uct_cxi_trig_md_t *md,
+                                     uct_cxi_trig_mr_params_t *params,
+                                     struct fid_mr **mr_p)
+{
+    ucs_status_t status = uct_cxi_trig_target_open(md);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    params->ep = (md->target == NULL) ? NULL : md->target->ep;
+    return uct_cxi_trig_mr_open(md, params, mr_p);
+}
+
 void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md)
 {
     struct fi_cq_msg_entry entry;
