@@ -127,20 +127,6 @@ UCS_CLASS_DEFINE(uct_cxi_trig_ep_t, uct_base_ep_t);
 UCS_CLASS_DEFINE_NEW_FUNC(uct_cxi_trig_ep_t, uct_ep_t, const uct_ep_params_t*);
 UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_ep_t, uct_ep_t);
 
-static void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
-{
-    ep->reporting = 1;
-    ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
-}
-
-void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status)
-{
-    if ((ep->status == UCS_OK) && !ep->peer->invalid) {
-        ep->status = status;
-        uct_cxi_trig_ep_schedule_report(ep);
-    }
-}
-
 ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
 {
     uct_cxi_trig_ep_t *self   = ucs_derived_of(ep, uct_cxi_trig_ep_t);

@@ -44,8 +44,12 @@ uct_cxi_trig_ep_iface(const uct_cxi_trig_ep_t *ep)
 }
 
 
-/** Mark an endpoint failed, once; progress tells the user. */
-void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status);
+/** Have progress tell the user of an endpoint's end, which it does once. */
+static inline void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
+{
+    ep->reporting = 1;
+    ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
+}
 
 /** Tell the user of all failed endpoints; returns how many. */
 unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface);
