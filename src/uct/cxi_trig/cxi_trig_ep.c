@@ -8,8 +8,8 @@
 
 #include "cxi_trig_ep.h"
 #include "cxi_trig_addr.h"
+#include "cxi_trig_cq.h"
 #include "cxi_trig_pending.h"
-#include "cxi_trig_progress.h"
 #include "cxi_trig_rma.h"
 #include "cxi_trig_tx.h"
 
@@ -102,7 +102,7 @@ static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
             uct_cxi_trig_tx_abandon(peer);
             return;
         }
-        uct_cxi_trig_progress_drain(peer->iface, peer);
+        uct_cxi_trig_cq_drain(peer->iface, peer);
     }
 }
 
