@@ -218,7 +218,7 @@ ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h uct_ep, unsigned flags,
     if (ep->status != UCS_OK) {
         return ep->status;
     }
-    if (uct_cxi_trig_pending_blocks(ep)) {
+    if (uct_cxi_trig_ep_is_blocked(ep)) {
         return UCS_ERR_NO_RESOURCE;
     }
 

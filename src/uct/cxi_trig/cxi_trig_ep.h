@@ -44,6 +44,13 @@ uct_cxi_trig_ep_iface(const uct_cxi_trig_ep_t *ep)
 }
 
 
+/** Whether pending requests must go before a new operation of an endpoint. */
+static inline int uct_cxi_trig_ep_is_blocked(const uct_cxi_trig_ep_t *ep)
+{
+    return !ep->dispatching &&
+           !ucs_arbiter_group_is_empty((ucs_arbiter_group_t*)&ep->pending);
+}
+
 /** Have progress tell the user of an endpoint's end, which it does once. */
 static inline void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
 {
