@@ -416,8 +416,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
         return UCS_ERR_BUSY; /* The user polls on, and asks again */
     }
 
-    iface->rx.enabled = 1; /* The message must be received */
-    uct_cxi_trig_rx_fill(iface);
+    uct_cxi_trig_rx_enable(iface); /* The message must be received */
     return uct_cxi_trig_dwq_count_wake(iface);
 }
 

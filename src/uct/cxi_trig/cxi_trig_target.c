@@ -26,13 +26,6 @@ void uct_cxi_trig_target_forked(void)
     (void)pthread_mutex_init(&uct_cxi_trig_target_lock, NULL);
 }
 
-static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
-{
-    uct_cxi_trig_net_close_ep(net);
-    uct_cxi_trig_net_close(net);
-    ucs_free(net);
-}
-
 static ucs_status_t uct_cxi_trig_target_make(uct_cxi_trig_md_t *md,
                                              uct_cxi_trig_net_t **net_p)
 {
@@ -97,6 +90,8 @@ void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md)
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md)
 {
     if (md->target != NULL) {
-        uct_cxi_trig_target_free(md->target);
+        uct_cxi_trig_net_close_ep(md->target);
+        uct_cxi_trig_net_close(md->target);
+        ucs_free(md->target);
     }
 }
