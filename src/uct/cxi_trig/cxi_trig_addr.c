@@ -7,7 +7,7 @@
 #endif
 
 #include "cxi_trig_addr.h"
-#include "cxi_trig_mem.h"
+#include "cxi_trig_mr.h"
 #include "cxi_trig_status.h"
 
 #include <ucs/algorithm/crc.h>

@@ -13,6 +13,16 @@
 ucs_status_t uct_cxi_trig_addr_get_device(uct_iface_h iface,
                                           uct_device_addr_t *address);
 
+/** Ours, or NULL if @a iface is of another transport: no other one gives
+ *  addresses of ours. */
+static inline uct_cxi_trig_iface_t *
+uct_cxi_trig_iface_from_uct(uct_iface_h iface)
+{
+    return (iface->ops.iface_get_device_address ==
+            uct_cxi_trig_addr_get_device) ?
+           ucs_derived_of(iface, uct_cxi_trig_iface_t) : NULL;
+}
+
 /** Write the interface address, sizeof(uct_cxi_trig_iface_addr_t) bytes. */
 ucs_status_t uct_cxi_trig_addr_get_iface(uct_iface_h iface,
                                          uct_iface_addr_t *address);

@@ -14,6 +14,8 @@
 
 #if UCT_CXI_TRIG_MD_HAS_CACHE
 
+#include "cxi_trig_target.h"
+
 #include <ucs/datastruct/list.h>
 #include <ucs/debug/log.h>
 #include <ucs/memory/rcache.h>
@@ -54,6 +56,10 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
             ucs_derived_of(rregion, uct_cxi_trig_cache_region_t);
     uct_cxi_trig_cache_want_t *want = arg;
     unsigned flags                  = want->flags;
+    uct_cxi_trig_mr_params_t params = {
+        .address = (void*)rregion->super.start,
+        .length  = rregion->super.end - rregion->super.start
+    };
 
     if (rcache_flags & UCS_RCACHE_MEM_REG_HIDE_ERRORS) {
         flags |= UCT_MD_MEM_FLAG_HIDE_ERRORS; /* It is tried again */
@@ -62,17 +68,18 @@ static ucs_status_t uct_cxi_trig_cache_reg(void *context, ucs_rcache_t *rcache,
     want->is_missed        = 1;
     region->users          = 0;
     region->memh.is_cached = 1;
-    region->memh.address   = (void*)rregion->super.start;
-    region->memh.length    = rregion->super.end - rregion->super.start;
-    return uct_cxi_trig_memh_open(context, &region->memh, flags, NULL);
+    region->memh.address   = params.address;
+    region->memh.length    = params.length;
+    params.level           = uct_md_reg_log_lvl(flags);
+    return uct_cxi_trig_target_reg(context, &params, &region->memh.mr);
 }
 
 static void uct_cxi_trig_cache_dereg(void *context, ucs_rcache_t *rcache,
                                      ucs_rcache_region_t *rregion)
 {
-    uct_cxi_trig_memh_close(
+    uct_cxi_trig_mr_close(
             context,
-            &ucs_derived_of(rregion, uct_cxi_trig_cache_region_t)->memh);
+            ucs_derived_of(rregion, uct_cxi_trig_cache_region_t)->memh.mr);
 }
 
 static void uct_cxi_trig_cache_dump(void *context, ucs_rcache_t *rcache,

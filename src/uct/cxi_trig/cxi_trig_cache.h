@@ -25,7 +25,8 @@ static inline int uct_cxi_trig_cache_is_on(const uct_cxi_trig_md_t *md)
     return md->rcache != NULL;
 }
 
-/** Find or make a registration; as uct_cxi_trig_memh_open(). Any thread. */
+/** Find or make a registration. Failures are logged, with
+ *  UCT_MD_MEM_FLAG_HIDE_ERRORS in @a flags for diagnosis only. Any thread. */
 ucs_status_t uct_cxi_trig_cache_get(uct_cxi_trig_md_t *md, void *address,
                                     size_t length, unsigned flags,
                                     uct_mem_h *memh_p);

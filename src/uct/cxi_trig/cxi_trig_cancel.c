@@ -13,9 +13,10 @@
 #endif
 
 #include "cxi_trig_cancel.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
+#include "cxi_trig_cq.h"
 #include "cxi_trig_ep.h"
-#include "cxi_trig_progress.h"
 #include "uct_trig.h"
 
 #include <ucs/debug/log.h>
@@ -95,7 +96,7 @@ static void uct_cxi_trig_cancel_repost(uct_cxi_trig_iface_t *iface,
     /* The queue may be full for a moment, also of events */
     while (((ret = iface->dwq.ops->post(iface, op)) == -FI_EAGAIN) &&
            (tries-- > 0)) {
-        uct_cxi_trig_progress_reap(iface);
+        uct_cxi_trig_cq_reap(iface);
     }
     if (ret != 0) {
         ucs_error("cannot queue a deferred operation again: %s",
@@ -133,7 +134,7 @@ ucs_status_t uct_trig_iface_cancel(uct_iface_h uct_iface,
     }
 
     /* What was over when the provider returned is in the queue */
-    uct_cxi_trig_progress_reap(iface);
+    uct_cxi_trig_cq_reap(iface);
     ucs_list_for_each(op, &iface->dwq.all, all_list) {
         if (!op->is_dropped || !op->is_posted) {
             continue;

@@ -7,7 +7,6 @@
 #endif
 
 #include "cxi_trig_credit.h"
-#include "cxi_trig_fork.h"
 
 #include <ucs_fork.h>
 

@@ -106,4 +106,9 @@ ucs_status_t uct_cxi_trig_credit_take(uct_cxi_trig_credit_t *credit);
 /** Give so many back. */
 void uct_cxi_trig_credit_give(uct_cxi_trig_credit_t *credit, unsigned count);
 
+/** Before a fork, and behind it in both processes: no other thread changes the
+ *  table of pools meanwhile. In the child its pools are nobody else's. */
+void uct_cxi_trig_credit_fork_begin(void);
+void uct_cxi_trig_credit_fork_end(int is_child);
+
 #endif

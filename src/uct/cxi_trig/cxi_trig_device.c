@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_device.c - place and speed of a device.
+ * cxi_trig_device.c - a device's place and speed; opening something of it.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "cxi_trig_device.h"
+#include "cxi_trig_cassini.h"
+#include "cxi_trig_status.h"
+#include "uct_trig.h"
 
 #include <ucs/debug/log.h>
+
+#include <rdma/fi_errno.h>
 
 
 ucs_sys_device_t uct_cxi_trig_device_sys(const struct fi_info *info)
@@ -46,4 +51,30 @@ double uct_cxi_trig_device_bandwidth(const uct_cxi_trig_prov_t *prov,
         return prov->bandwidth;
     }
     return info->nic->link_attr->speed / 8.0; /* Bits per second */
+}
+
+int uct_cxi_trig_device_open_cntr(struct fid_domain *domain, void *context,
+                                  struct fid_cntr **cntr_p)
+{
+    struct fi_cntr_attr attr = {
+        .events   = FI_CNTR_EVENTS_COMP,
+        .wait_obj = FI_WAIT_NONE
+    };
+
+    return fi_cntr_open(domain, &attr, cntr_p, context);
+}
+
+ucs_status_t uct_cxi_trig_device_open_failed(const uct_cxi_trig_prov_t *prov,
+                                             const struct fi_info *info,
+                                             const char *what, int ret)
+{
+    char advice[UCT_TRIG_REASON_MAX] = "";
+
+    if (prov->is_cassini) {
+        uct_cxi_trig_cassini_advise(info, ret, advice, sizeof(advice));
+    }
+    ucs_error("cannot open %s %s of libfabric provider %s: %s%s%s", what,
+              info->domain_attr->name, info->fabric_attr->prov_name,
+              fi_strerror(-ret), (advice[0] == '\0') ? "" : ": ", advice);
+    return uct_cxi_trig_status(ret);
 }

@@ -7,6 +7,7 @@
 #endif
 
 #include "cxi_trig_dwq.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_iface.h"
@@ -463,21 +464,25 @@ uct_cxi_trig_dwq_check_put(const uct_cxi_trig_iface_t *iface,
            UCS_OK : UCS_ERR_INVALID_PARAM;
 }
 
-static ucs_status_t
-uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
-                         const uct_trig_put_t *put,
-                         const uct_trig_deferred_t *deferred,
-                         uct_cxi_trig_dwq_op_t **op_p)
+ucs_status_t uct_cxi_trig_dwq_get_rma(uct_ep_h ep, enum fi_op_type type,
+                                      const uct_trig_put_t *put,
+                                      const uct_trig_deferred_t *deferred,
+                                      uct_cxi_trig_dwq_op_t **op_p)
 {
-    uct_cxi_trig_ep_t *ep = ucs_derived_of(uct_ep, uct_cxi_trig_ep_t);
-    int needs_desc        = uct_cxi_trig_iface_md(
-                                    uct_cxi_trig_ep_iface(ep))->needs_desc;
+    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(ep->iface);
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    status = uct_cxi_trig_dwq_check_put(uct_cxi_trig_ep_iface(ep), put);
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    status = uct_cxi_trig_dwq_check_put(iface, put);
     if (status == UCS_OK) {
-        status = uct_cxi_trig_dwq_get(ep, mp, deferred, &op);
+        status = uct_cxi_trig_dwq_get(ucs_derived_of(ep, uct_cxi_trig_ep_t),
+                                      (type == FI_OP_WRITE) ? &iface->dwq.puts :
+                                                              &iface->dwq.gets,
+                                      deferred, &op);
     }
     if (status != UCS_OK) {
         return status;
@@ -487,7 +492,8 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
         op->local = put->local;
         ++op->local->refs;
     }
-    op->put.desc            = (needs_desc && (put->local != NULL)) ?
+    op->put.desc            = ((put->local != NULL) &&
+                               uct_cxi_trig_iface_md(iface)->needs_desc) ?
                               fi_mr_desc(put->local->mr) : NULL;
     op->put.source.iov_base = (void*)put->buffer;
     op->put.source.iov_len  = put->length;
@@ -497,18 +503,6 @@ uct_cxi_trig_dwq_get_rma(uct_ep_h uct_ep, ucs_mpool_t *mp,
     op->put.op.msg.addr     = op->peer->addr;
     *op_p                   = op;
     return UCS_OK;
-}
-
-ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h uct_ep,
-                                      const uct_trig_put_t *put,
-                                      const uct_trig_deferred_t *deferred,
-                                      uct_cxi_trig_dwq_op_t **op_p)
-{
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_ep->iface);
-
-    return (iface == NULL) ? UCS_ERR_UNSUPPORTED :
-           uct_cxi_trig_dwq_get_rma(uct_ep, &iface->dwq.puts, put, deferred,
-                                    op_p);
 }
 
 ucs_status_t uct_cxi_trig_dwq_get_add64(uct_ep_h uct_ep,
@@ -562,15 +556,14 @@ ucs_status_t uct_trig_ep_put(uct_ep_h ep, const uct_trig_put_t *put,
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    status = uct_cxi_trig_dwq_get_put(ep, put, deferred, &op);
+    status = uct_cxi_trig_dwq_get_rma(ep, FI_OP_WRITE, put, deferred, &op);
     return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
 }
 
 ucs_status_t uct_trig_ep_get(uct_ep_h ep, const uct_trig_get_t *get,
                              const uct_trig_deferred_t *deferred)
 {
-    uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(ep->iface);
-    const uct_trig_put_t rma    = {
+    const uct_trig_put_t rma = {
         .buffer      = get->buffer,
         .length      = get->length,
         .local       = get->local,
@@ -580,11 +573,7 @@ ucs_status_t uct_trig_ep_get(uct_ep_h ep, const uct_trig_get_t *get,
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    status = uct_cxi_trig_dwq_get_rma(ep, &iface->dwq.gets, &rma, deferred,
-                                      &op);
+    status = uct_cxi_trig_dwq_get_rma(ep, FI_OP_READ, &rma, deferred, &op);
     return (status == UCS_OK) ? uct_cxi_trig_dwq_post_once(op) : status;
 }
 

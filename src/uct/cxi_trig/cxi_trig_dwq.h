@@ -127,11 +127,13 @@ uct_cxi_trig_dwq_init(struct uct_cxi_trig_iface *iface,
 void uct_cxi_trig_dwq_cleanup(struct uct_cxi_trig_iface *iface);
 
 /**
- * Check, and take a descriptor for a put.
+ * Check, and take a descriptor for a put (FI_OP_WRITE), or for a get
+ * (FI_OP_READ), which is described in the same way.
  *
  * @return As uct_trig_ep_put().
  */
-ucs_status_t uct_cxi_trig_dwq_get_put(uct_ep_h ep, const uct_trig_put_t *put,
+ucs_status_t uct_cxi_trig_dwq_get_rma(uct_ep_h ep, enum fi_op_type type,
+                                      const uct_trig_put_t *put,
                                       const uct_trig_deferred_t *deferred,
                                       uct_cxi_trig_dwq_op_t **op_p);
 

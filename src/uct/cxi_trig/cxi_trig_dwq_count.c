@@ -26,6 +26,7 @@
 #include "cxi_trig_dwq.h"
 #include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
+#include "cxi_trig_cntr_pool.h"
 #include "cxi_trig_iface.h"
 #include "cxi_trig_peer.h"
 #include "cxi_trig_proto.h"
@@ -97,17 +98,17 @@ static ucs_status_t uct_cxi_trig_dwq_count_init(uct_cxi_trig_iface_t *iface)
         return UCS_ERR_NO_MEMORY;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, NULL, &count->all);
+    ret = uct_cxi_trig_cntr_pool_open(md, NULL, &count->all);
     if (ret != 0) {
         goto err_free;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, NULL, &count->trash);
+    ret = uct_cxi_trig_cntr_pool_open(md, NULL, &count->trash);
     if (ret != 0) {
         goto err_close_all;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(md, NULL, &count->wake.sent);
+    ret = uct_cxi_trig_cntr_pool_open(md, NULL, &count->wake.sent);
     if (ret != 0) {
         goto err_close_trash;
     }
@@ -186,8 +187,8 @@ static int uct_cxi_trig_dwq_count_get_slot(uct_cxi_trig_iface_t *iface,
         return -FI_ENOMEM;
     }
 
-    ret = uct_cxi_trig_net_open_cntr(uct_cxi_trig_iface_md(iface), NULL,
-                                     &slot->cntr);
+    ret = uct_cxi_trig_cntr_pool_open(uct_cxi_trig_iface_md(iface), NULL,
+                                      &slot->cntr);
     if (ret != 0) {
         ucs_free(slot);
         return ret;
@@ -415,8 +416,7 @@ static ucs_status_t uct_cxi_trig_dwq_count_arm(uct_cxi_trig_iface_t *iface)
         return UCS_ERR_BUSY; /* The user polls on, and asks again */
     }
 
-    iface->rx.enabled = 1; /* The message must be received */
-    uct_cxi_trig_rx_fill(iface);
+    uct_cxi_trig_rx_enable(iface); /* The message must be received */
     return uct_cxi_trig_dwq_count_wake(iface);
 }
 

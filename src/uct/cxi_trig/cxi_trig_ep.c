@@ -8,8 +8,8 @@
 
 #include "cxi_trig_ep.h"
 #include "cxi_trig_addr.h"
+#include "cxi_trig_cq.h"
 #include "cxi_trig_pending.h"
-#include "cxi_trig_progress.h"
 #include "cxi_trig_rma.h"
 #include "cxi_trig_tx.h"
 
@@ -102,7 +102,7 @@ static void uct_cxi_trig_ep_drain(uct_cxi_trig_ep_t *ep)
             uct_cxi_trig_tx_abandon(peer);
             return;
         }
-        uct_cxi_trig_progress_drain(peer->iface, peer);
+        uct_cxi_trig_cq_drain(peer->iface, peer);
     }
 }
 
@@ -126,20 +126,6 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_ep_t)
 UCS_CLASS_DEFINE(uct_cxi_trig_ep_t, uct_base_ep_t);
 UCS_CLASS_DEFINE_NEW_FUNC(uct_cxi_trig_ep_t, uct_ep_t, const uct_ep_params_t*);
 UCS_CLASS_DEFINE_DELETE_FUNC(uct_cxi_trig_ep_t, uct_ep_t);
-
-static void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
-{
-    ep->reporting = 1;
-    ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
-}
-
-void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status)
-{
-    if ((ep->status == UCS_OK) && !ep->peer->invalid) {
-        ep->status = status;
-        uct_cxi_trig_ep_schedule_report(ep);
-    }
-}
 
 ucs_status_t uct_cxi_trig_ep_invalidate(UCT_CXI_TRIG_INVALIDATE_ARGS)
 {
@@ -232,7 +218,7 @@ ucs_status_t uct_cxi_trig_ep_flush(uct_ep_h uct_ep, unsigned flags,
     if (ep->status != UCS_OK) {
         return ep->status;
     }
-    if (uct_cxi_trig_pending_blocks(ep)) {
+    if (uct_cxi_trig_ep_is_blocked(ep)) {
         return UCS_ERR_NO_RESOURCE;
     }
 

@@ -44,8 +44,19 @@ uct_cxi_trig_ep_iface(const uct_cxi_trig_ep_t *ep)
 }
 
 
-/** Mark an endpoint failed, once; progress tells the user. */
-void uct_cxi_trig_ep_fail(uct_cxi_trig_ep_t *ep, ucs_status_t status);
+/** Whether pending requests must go before a new operation of an endpoint. */
+static inline int uct_cxi_trig_ep_is_blocked(const uct_cxi_trig_ep_t *ep)
+{
+    return !ep->dispatching &&
+           !ucs_arbiter_group_is_empty((ucs_arbiter_group_t*)&ep->pending);
+}
+
+/** Have progress tell the user of an endpoint's end, which it does once. */
+static inline void uct_cxi_trig_ep_schedule_report(uct_cxi_trig_ep_t *ep)
+{
+    ep->reporting = 1;
+    ucs_list_add_tail(&uct_cxi_trig_ep_iface(ep)->failed, &ep->failed);
+}
 
 /** Tell the user of all failed endpoints; returns how many. */
 unsigned uct_cxi_trig_ep_report_failed(uct_cxi_trig_iface_t *iface);

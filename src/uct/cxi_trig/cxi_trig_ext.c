@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_ext.c - the trigger extension of an interface: its limits.
+ * cxi_trig_ext.c - the trigger extension: whether it is there, its limits and
+ * counts.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "uct_trig.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_events.h"
+#include "cxi_trig_guard.h"
 #include "cxi_trig_iface.h"
 #include "cxi_trig_status.h"
 
@@ -19,6 +22,16 @@
 int uct_trig_iface_is_supported(uct_iface_h iface)
 {
     return uct_cxi_trig_iface_from_uct(iface) != NULL;
+}
+
+void uct_trig_off_reason(char *text, size_t max)
+{
+    if (uct_cxi_trig_guard_is_registered()) {
+        uct_cxi_trig_prov_reason(text, max);
+    } else {
+        ucs_snprintf_zero(text, max, "transport cxi_trig was built for another "
+                          "version of UCX");
+    }
 }
 
 ucs_status_t uct_trig_iface_query(uct_iface_h uct_iface,
@@ -89,5 +102,26 @@ ucs_status_t uct_trig_iface_query_nic(uct_iface_h uct_iface,
         ucs_snprintf_zero(attr->monitor, sizeof(attr->monitor), "%s",
                           uct_cxi_trig_cassini_monitor());
     }
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_iface_stats(uct_iface_h uct_iface,
+                                  uct_trig_iface_stats_t *stats)
+{
+    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
+
+    if (iface == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *stats = iface->stats;
+    return UCS_OK;
+}
+
+ucs_status_t uct_trig_md_stats(uct_md_h md, uct_trig_md_stats_t *stats)
+{
+    if (md->component != &uct_cxi_trig_component) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    *stats = ucs_derived_of(md, uct_cxi_trig_md_t)->stats;
     return UCS_OK;
 }

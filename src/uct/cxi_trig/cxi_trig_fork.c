@@ -12,7 +12,9 @@
 #  include "config.h"
 #endif
 
-#include "cxi_trig_fork.h"
+#include "cxi_trig_credit.h"
+#include "cxi_trig_prov.h"
+#include "cxi_trig_target.h"
 
 #include <ucs_gpu.h>
 

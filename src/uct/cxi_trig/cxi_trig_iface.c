@@ -16,6 +16,7 @@
 #include "cxi_trig_device.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_mem.h"
+#include "cxi_trig_mr.h"
 #include "cxi_trig_node.h"
 #include "cxi_trig_pending.h"
 #include "cxi_trig_progress.h"
@@ -204,9 +205,12 @@ static int uct_cxi_trig_is_reachable(const uct_iface_h iface,
 }
 #endif
 
-static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h iface)
+static void uct_cxi_trig_iface_vfs_refresh(uct_iface_h uct_iface)
 {
-    uct_cxi_trig_stats_vfs_iface(ucs_derived_of(iface, uct_cxi_trig_iface_t));
+    uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
+                                                 uct_cxi_trig_iface_t);
+
+    uct_cxi_trig_stats_vfs_iface(iface, &iface->stats);
 }
 
 static ucs_status_t uct_cxi_trig_ep_query(uct_ep_h ep, uct_ep_attr_t *attr)
@@ -362,12 +366,11 @@ static ucs_status_t uct_cxi_trig_iface_open_probe(uct_cxi_trig_iface_t *iface)
     uct_cxi_trig_mr_params_t params = {
         .address = &iface->probe.word,
         .length  = sizeof(iface->probe.word),
-        .ep      = uct_cxi_trig_target_ep(md),
         .level   = UCS_LOG_LEVEL_ERROR
     };
     ucs_status_t status;
 
-    status = uct_cxi_trig_mr_open(md, &params, &iface->probe.mr);
+    status = uct_cxi_trig_target_reg(md, &params, &iface->probe.mr);
     if ((status == UCS_OK) && !uct_cxi_trig_addr_fits(iface)) {
         ucs_error("an interface's address does not hold names and keys of "
                   "libfabric provider %s", md->info->fabric_attr->prov_name);
@@ -488,7 +491,8 @@ static UCS_CLASS_CLEANUP_FUNC(uct_cxi_trig_iface_t)
     uct_cxi_trig_mem_close_all(self);
     uct_cxi_trig_mr_close(uct_cxi_trig_iface_md(self), self->probe.mr);
     uct_cxi_trig_net_close_ep(&self->net);
-    uct_cxi_trig_stats_tell_iface(self);
+    uct_cxi_trig_stats_tell_iface(uct_cxi_trig_iface_md(self), self,
+                                  &self->stats);
     uct_cxi_trig_dwq_cleanup(self);
     uct_cxi_trig_mem_cleanup(self);
     uct_cxi_trig_cntr_cleanup(self);
@@ -545,14 +549,6 @@ static uct_iface_ops_t uct_cxi_trig_iface_ops = {
     .iface_is_reachable       = uct_cxi_trig_is_reachable
 #endif
 };
-
-uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface)
-{
-    if (iface->ops.iface_progress != uct_cxi_trig_progress) {
-        return NULL;
-    }
-    return ucs_derived_of(iface, uct_cxi_trig_iface_t);
-}
 
 static ucs_status_t
 uct_cxi_trig_query_devices(uct_md_h uct_md,

@@ -1,6 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * cxi_trig_iface.h - the interface: one libfabric endpoint and its queues.
+ *
+ * The layers of this folder. A file calls those of lower layers and, in its
+ * own, those that stand before it. No call goes upwards: contrib/check-calls.py
+ * finds no circle.
+ *
+ *   layer       files (cxi_trig_*)      what they are
+ *   6 whole     guard fork iface ext    constructors, UCT's interface, and what
+ *                                       the trigger extension tells of it
+ *   5 progress  cq cancel ep progress   operations end; endpoints, from their
+ *                                       creation to their failure or end
+ *   4 immediate tx pending am amo rma   messages, puts, gets and atomics
+ *   4 deferred  cntr mem dwq dwq_cq     the trigger extension's objects, and
+ *               dwq_count op            operations that wait for a counter
+ *   3 peers     rx addr peer            receives, addresses, peers
+ *   2 domain    stats cntr_pool net mr  the memory domain: counters, endpoints,
+ *               target cache memh md    registered memory
+ *   1 libfabric status cassini emu node provider and device as libfabric, the
+ *               events gpu device probe machine and the launcher tell of them;
+ *               prov proto track credit what needs no object of ours
+ *
+ * The two halves of layer 4 do not call each other. The state of a domain, an
+ * interface and an endpoint is in md.h, iface.h and ep.h, for all layers. An
+ * operation's end is a function that its layer gives it (cxi_trig_req.h), and
+ * that cq calls. dwq reaches its two back-ends by a table (cxi_trig_dwq.h).
  */
 #ifndef UCT_CXI_TRIG_IFACE_H_
 #define UCT_CXI_TRIG_IFACE_H_
@@ -114,9 +138,5 @@ uct_cxi_trig_iface_md(const uct_cxi_trig_iface_t *iface)
 {
     return ucs_derived_of(iface->super.md, uct_cxi_trig_md_t);
 }
-
-
-/** Ours, or NULL if @a iface is of another transport. */
-uct_cxi_trig_iface_t *uct_cxi_trig_iface_from_uct(uct_iface_h iface);
 
 #endif

@@ -8,12 +8,11 @@
 
 #include "cxi_trig_md.h"
 #include "cxi_trig_cache.h"
-#include "cxi_trig_cntr.h"
+#include "cxi_trig_cntr_pool.h"
+#include "cxi_trig_device.h"
 #include "cxi_trig_gpu.h"
-#include "cxi_trig_mem.h"
 #include "cxi_trig_memh.h"
 #include "cxi_trig_proto.h"
-#include "cxi_trig_status.h"
 #include "cxi_trig_target.h"
 
 #include <ucs/config/global_opts.h>
@@ -310,15 +309,6 @@ static ucs_status_t uct_cxi_trig_md_mem_query(uct_md_h md, const void *address,
     return UCS_OK;
 }
 
-int uct_cxi_trig_md_caches(const uct_cxi_trig_md_t *md, const void *address)
-{
-    uct_cxi_trig_gpu_mem_t gpu;
-
-    return (md->cache_types == md->reg_types) ||
-           !uct_cxi_trig_gpu_find(address, &gpu) ||
-           !(md->reg_types & ~md->cache_types & UCS_BIT(gpu.type));
-}
-
 static ucs_status_t uct_cxi_trig_cm_open(uct_component_t *component,
                                          uct_worker_h worker,
                                          const uct_cm_config_t *config,
@@ -418,33 +408,7 @@ static ucs_status_t uct_cxi_trig_md_open_domain(uct_cxi_trig_md_t *md)
 err_close_fabric:
     fi_close(&md->fabric->fid);
 err:
-    return uct_cxi_trig_md_open_failed(md, "domain", ret);
-}
-
-const uct_cxi_trig_cassini_nic_t *
-uct_cxi_trig_md_nic(const uct_cxi_trig_md_t *md)
-{
-    return md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
-}
-
-size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md)
-{
-    return md->prov->is_cassini ? uct_cxi_trig_cassini_depth(md->domain) :
-                                  SIZE_MAX;
-}
-
-ucs_status_t uct_cxi_trig_md_open_failed(const uct_cxi_trig_md_t *md,
-                                         const char *what, int ret)
-{
-    char advice[UCT_TRIG_REASON_MAX] = "";
-
-    if (md->prov->is_cassini) {
-        uct_cxi_trig_cassini_advise(md->info, ret, advice, sizeof(advice));
-    }
-    ucs_error("cannot open %s %s of libfabric provider %s: %s%s%s", what,
-              md->info->domain_attr->name, md->info->fabric_attr->prov_name,
-              fi_strerror(-ret), (advice[0] == '\0') ? "" : ": ", advice);
-    return uct_cxi_trig_status(ret);
+    return uct_cxi_trig_device_open_failed(md->prov, md->info, "domain", ret);
 }
 
 /* A service is known by its number, which the provider has of the launcher or,

@@ -83,7 +83,7 @@ typedef struct uct_cxi_trig_md {
         } free[2];                    /**< Free ones; [1]: streams of devices
                                            reach their trigger pages */
         int                   is_stalled; /**< The NIC took too long; atomic */
-    } cntrs;                          /**< See cxi_trig_cntr.h */
+    } cntrs;                          /**< See cxi_trig_cntr_pool.h */
     ucs_linear_func_t         reg_cost;
     int                       tells_stats; /**< When it is closed */
     uct_trig_md_stats_t       stats;    /**< Atomic */
@@ -97,22 +97,19 @@ void uct_cxi_trig_md_credit_params(const uct_cxi_trig_md_t *md,
 
 
 /** What a Cassini NIC tells of itself; NULL: it tells nothing, or is none. */
-const uct_cxi_trig_cassini_nic_t *
-uct_cxi_trig_md_nic(const uct_cxi_trig_md_t *md);
+static inline const uct_cxi_trig_cassini_nic_t *
+uct_cxi_trig_md_nic(const uct_cxi_trig_md_t *md)
+{
+    return md->prov->is_cassini ? uct_cxi_trig_cassini_nic(md->info) : NULL;
+}
 
 /** Deferred-work entries of the service, of all processes; SIZE_MAX if that is
  *  not told. */
-size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md);
-
-/** Say that the domain, or what is on it, does not open, and what to do.
- *  @a ret is -FI_E; as a status. */
-ucs_status_t uct_cxi_trig_md_open_failed(const uct_cxi_trig_md_t *md,
-                                         const char *what, int ret);
-
-
-/** Whether a registration of the memory at an address may be kept for a next
- *  use. Any thread. */
-int uct_cxi_trig_md_caches(const uct_cxi_trig_md_t *md, const void *address);
+static inline size_t uct_cxi_trig_md_depth(const uct_cxi_trig_md_t *md)
+{
+    return md->prov->is_cassini ? uct_cxi_trig_cassini_depth(md->domain) :
+                                  SIZE_MAX;
+}
 
 /** An interface is open, and may post from then on; or it is closed. */
 void uct_cxi_trig_md_count_iface(uct_cxi_trig_md_t *md, int change);

@@ -7,8 +7,10 @@
 #endif
 
 #include "cxi_trig_mem.h"
+#include "cxi_trig_addr.h"
 #include "cxi_trig_cntr.h"
 #include "cxi_trig_iface.h"
+#include "cxi_trig_mr.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>

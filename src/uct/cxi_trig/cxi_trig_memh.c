@@ -20,7 +20,7 @@
 
 #include "cxi_trig_memh.h"
 #include "cxi_trig_cache.h"
-#include "cxi_trig_mem.h"
+#include "cxi_trig_gpu.h"
 #include "cxi_trig_target.h"
 
 #include <ucs/debug/log.h>
@@ -30,31 +30,6 @@
 
 #include <sys/mman.h>
 
-
-ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
-                                    uct_cxi_trig_memh_t *memh, unsigned flags,
-                                    const uct_cxi_trig_dmabuf_t *dmabuf)
-{
-    uct_cxi_trig_mr_params_t params = {
-        .address = memh->address,
-        .length  = memh->length,
-        .level   = uct_md_reg_log_lvl(flags),
-        .dmabuf  = dmabuf
-    };
-    ucs_status_t status;
-
-    status = uct_cxi_trig_target_open(md);
-    if (status != UCS_OK) {
-        return status;
-    }
-    params.ep = uct_cxi_trig_target_ep(md);
-    return uct_cxi_trig_mr_open(md, &params, &memh->mr);
-}
-
-void uct_cxi_trig_memh_close(uct_cxi_trig_md_t *md, uct_cxi_trig_memh_t *memh)
-{
-    uct_cxi_trig_mr_close(md, memh->mr);
-}
 
 /* What comes with a file descriptor; NULL: nothing does. */
 static const uct_cxi_trig_dmabuf_t *
@@ -73,6 +48,19 @@ uct_cxi_trig_memh_dmabuf(uct_cxi_trig_reg_params_t params,
 #endif
 }
 
+/* Whether a registration of the memory at an address may be kept for a next
+ * use. */
+static int uct_cxi_trig_memh_may_cache(const uct_cxi_trig_md_t *md,
+                                       const void *address)
+{
+    uct_cxi_trig_gpu_mem_t gpu;
+
+    return uct_cxi_trig_cache_is_on(md) &&
+           ((md->cache_types == md->reg_types) ||
+            !uct_cxi_trig_gpu_find(address, &gpu) ||
+            !(md->reg_types & ~md->cache_types & UCS_BIT(gpu.type)));
+}
+
 /* UCT_MD_MEM_FLAG_NONBLOCK is a hint, and there is nothing to put off: a
  * provider that pages on demand does so for all memory. */
 ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
@@ -80,21 +68,27 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
                                    uct_cxi_trig_reg_params_t params,
                                    uct_mem_h *memh_p)
 {
-    uct_cxi_trig_md_t *md = ucs_derived_of(uct_md, uct_cxi_trig_md_t);
-    unsigned flags        = UCT_CXI_TRIG_REG_FLAGS(params);
+    uct_cxi_trig_md_t *md              = ucs_derived_of(uct_md,
+                                                        uct_cxi_trig_md_t);
+    unsigned flags                     = UCT_CXI_TRIG_REG_FLAGS(params);
+    uct_cxi_trig_mr_params_t mr_params = {
+        .address = address,
+        .length  = length,
+        .level   = uct_md_reg_log_lvl(flags)
+    };
     uct_cxi_trig_dmabuf_t dmabuf;
     uct_cxi_trig_memh_t *memh;
     ucs_status_t status;
 
     /* A cache counts on that */
     if (!uct_cxi_trig_mr_is_range(address, length)) {
-        ucs_log(uct_md_reg_log_lvl(flags),
+        ucs_log(mr_params.level,
                 "cannot register %zu bytes at %p on device %s: there are no "
                 "such addresses", length, address, md->info->domain_attr->name);
         return UCS_ERR_INVALID_ADDR;
     }
 
-    if (uct_cxi_trig_cache_is_on(md) && uct_cxi_trig_md_caches(md, address)) {
+    if (uct_cxi_trig_memh_may_cache(md, address)) {
         return uct_cxi_trig_cache_get(md, address, length, flags, memh_p);
     }
 
@@ -103,12 +97,11 @@ ucs_status_t uct_cxi_trig_memh_reg(uct_md_h uct_md, void *address,
         return UCS_ERR_NO_MEMORY;
     }
 
-    memh->address   = address;
-    memh->length    = length;
-    memh->is_cached = 0;
-    status          = uct_cxi_trig_memh_open(
-                              md, memh, flags,
-                              uct_cxi_trig_memh_dmabuf(params, &dmabuf));
+    memh->address    = address;
+    memh->length     = length;
+    memh->is_cached  = 0;
+    mr_params.dmabuf = uct_cxi_trig_memh_dmabuf(params, &dmabuf);
+    status           = uct_cxi_trig_target_reg(md, &mr_params, &memh->mr);
     if (status != UCS_OK) {
         ucs_free(memh);
         return status;
@@ -138,7 +131,7 @@ ucs_status_t uct_cxi_trig_memh_dereg(uct_md_h uct_md,
         return UCS_OK;
     }
 
-    uct_cxi_trig_memh_close(md, memh);
+    uct_cxi_trig_mr_close(md, memh->mr);
     ucs_free(memh);
     if (comp != NULL) {
         uct_invoke_completion(comp, UCS_OK);

@@ -6,7 +6,6 @@
 #define UCT_CXI_TRIG_MEMH_H_
 
 #include "cxi_trig_md.h"
-#include "cxi_trig_mem.h"
 
 #include <rdma/fi_domain.h>
 
@@ -18,19 +17,6 @@ typedef struct uct_cxi_trig_memh {
     size_t        length;
     int           is_cached; /**< It is a region of the cache */
 } uct_cxi_trig_memh_t;
-
-
-/**
- * Register the range of @a memh, which may come with a file descriptor, as
- * uct_cxi_trig_mr_open() does. Failures are logged, with
- * UCT_MD_MEM_FLAG_HIDE_ERRORS in @a flags for diagnosis only.
- */
-ucs_status_t uct_cxi_trig_memh_open(uct_cxi_trig_md_t *md,
-                                    uct_cxi_trig_memh_t *memh, unsigned flags,
-                                    const uct_cxi_trig_dmabuf_t *dmabuf);
-
-/** Undo it: no peer reaches the memory any more once this returns. */
-void uct_cxi_trig_memh_close(uct_cxi_trig_md_t *md, uct_cxi_trig_memh_t *memh);
 
 
 /* Operations of the memory domain */

@@ -6,7 +6,7 @@
 #  include "config.h"
 #endif
 
-#include "cxi_trig_mem.h"
+#include "cxi_trig_mr.h"
 #include "cxi_trig_gpu.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_status.h"

@@ -7,9 +7,8 @@
 #endif
 
 #include "cxi_trig_net.h"
-#include "cxi_trig_cassini.h"
-#include "cxi_trig_cntr.h"
-#include "cxi_trig_status.h"
+#include "cxi_trig_cntr_pool.h"
+#include "cxi_trig_device.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/sys/math.h>
@@ -32,28 +31,6 @@
 /* The provider's own setting */
 #define UCT_CXI_TRIG_NET_CASSINI_SETTING "FI_CXI_DEFAULT_CQ_SIZE"
 
-
-int uct_cxi_trig_net_open_domain_cntr(struct fid_domain *domain, void *context,
-                                      struct fid_cntr **cntr_p)
-{
-    struct fi_cntr_attr attr = {
-        .events   = FI_CNTR_EVENTS_COMP,
-        .wait_obj = FI_WAIT_NONE
-    };
-
-    return fi_cntr_open(domain, &attr, cntr_p, context);
-}
-
-int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
-                               struct fid_cntr **cntr_p)
-{
-    int ret = uct_cxi_trig_net_open_domain_cntr(md->domain, context, cntr_p);
-
-    if ((ret == 0) && md->prov->is_cassini) {
-        uct_cxi_trig_cassini_read_cached(*cntr_p);
-    }
-    return ret;
-}
 
 /* Entries to ask for; 0: as the provider is set. `size` is what is used. */
 static size_t uct_cxi_trig_net_cq_entries(const uct_cxi_trig_md_t *md,
@@ -215,7 +192,8 @@ err_close_av:
 err_close_cq:
     fi_close(&net->cq->fid);
 err:
-    return uct_cxi_trig_md_open_failed(md, "an endpoint on device", ret);
+    return uct_cxi_trig_device_open_failed(md->prov, md->info,
+                                           "an endpoint on device", ret);
 }
 
 static int uct_cxi_trig_net_close_fid(struct fid *fid, const char *name)

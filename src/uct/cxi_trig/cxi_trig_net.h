@@ -51,13 +51,4 @@ void uct_cxi_trig_net_close_ep(uct_cxi_trig_net_t *net);
 /** Close the rest, after the endpoint. */
 void uct_cxi_trig_net_close(uct_cxi_trig_net_t *net);
 
-/** Open a counter of a domain that has no MD yet; the caller closes it by
- *  fi_close(). Logs nothing. */
-int uct_cxi_trig_net_open_domain_cntr(struct fid_domain *domain, void *context,
-                                      struct fid_cntr **cntr_p);
-
-/** Open a counter; the caller closes it by fi_close(). Logs nothing. */
-int uct_cxi_trig_net_open_cntr(uct_cxi_trig_md_t *md, void *context,
-                               struct fid_cntr **cntr_p);
-
 #endif

@@ -27,7 +27,7 @@ ucs_status_t uct_trig_op_create_put(uct_ep_h ep, const uct_trig_put_t *put,
     uct_cxi_trig_dwq_op_t *op;
     ucs_status_t status;
 
-    status = uct_cxi_trig_dwq_get_put(ep, put, deferred, &op);
+    status = uct_cxi_trig_dwq_get_rma(ep, FI_OP_WRITE, put, deferred, &op);
     if (status != UCS_OK) {
         return status;
     }

@@ -70,7 +70,8 @@ void uct_cxi_trig_peer_fail(uct_cxi_trig_peer_t *peer, ucs_status_t status)
         peer->lost = status;
         ++peer->iface->dwq.lost_peers;
     }
-    if (peer->ep != NULL) {
-        uct_cxi_trig_ep_fail(peer->ep, status);
+    if ((peer->ep != NULL) && (peer->ep->status == UCS_OK) && !peer->invalid) {
+        peer->ep->status = status;
+        uct_cxi_trig_ep_schedule_report(peer->ep);
     }
 }

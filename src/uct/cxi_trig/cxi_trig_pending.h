@@ -8,14 +8,6 @@
 #include "cxi_trig_ep.h"
 
 
-/** Whether pending requests must go before a new operation of an endpoint. */
-static inline int uct_cxi_trig_pending_blocks(const uct_cxi_trig_ep_t *ep)
-{
-    return !ep->dispatching &&
-           !ucs_arbiter_group_is_empty((ucs_arbiter_group_t*)&ep->pending);
-}
-
-
 /** UCT's queueing of a request: UCS_ERR_BUSY if it can be sent now. */
 ucs_status_t uct_cxi_trig_pending_add(uct_ep_h ep, uct_pending_req_t *req,
                                       unsigned flags);

@@ -8,7 +8,7 @@
 
 #include "cxi_trig_probe.h"
 #include "cxi_trig_cassini.h"
-#include "cxi_trig_net.h"
+#include "cxi_trig_device.h"
 
 #include <uct_trig.h>
 
@@ -28,7 +28,7 @@ static int uct_cxi_trig_probe_domain(struct fid_domain *domain)
     struct fid_cntr *cntr;
     int ret;
 
-    ret = uct_cxi_trig_net_open_domain_cntr(domain, NULL, &cntr);
+    ret = uct_cxi_trig_device_open_cntr(domain, NULL, &cntr);
     if (ret == 0) {
         fi_close(&cntr->fid);
     }

@@ -1,170 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxi_trig_progress.c - one loop over the completion queue serves messages,
- * puts and deferred work alike.
+ * cxi_trig_progress.c - progress of an interface, and sleeping.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
 #include "cxi_trig_progress.h"
+#include "cxi_trig_cq.h"
 #include "cxi_trig_ep.h"
 #include "cxi_trig_pending.h"
-#include "cxi_trig_req.h"
 #include "cxi_trig_rx.h"
-#include "cxi_trig_status.h"
 #include "cxi_trig_target.h"
 #include "cxi_trig_tx.h"
 
-#include <ucs/arch/cpu.h>
-#include <ucs/debug/log.h>
-
 #include <rdma/fi_eq.h>
-#include <rdma/fi_errno.h>
 
 #include <poll.h>
-
-/* Entries that are read at once */
-#define UCT_CXI_TRIG_PROGRESS_BATCH 16
 
 /* Calls of which one is for the memory domain's endpoint, too */
 #define UCT_CXI_TRIG_PROGRESS_TARGET 16
 
-
-static void uct_cxi_trig_progress_keep(uct_cxi_trig_iface_t *iface,
-                                       uct_cxi_trig_req_t *req, size_t length,
-                                       ucs_status_t status)
-{
-    uct_cxi_trig_late_t *late = (void*)&req->work.context;
-
-    late->length = length;
-    late->status = status;
-    ucs_list_add_tail(&iface->late, &late->list);
-}
-
-static uct_cxi_trig_req_t *
-uct_cxi_trig_progress_late_req(uct_cxi_trig_late_t *late)
-{
-    return ucs_container_of((struct fi_context2*)(void*)late,
-                            uct_cxi_trig_req_t, work.context);
-}
-
-/* The first one, that goes to a peer if there is one, or NULL */
-static uct_cxi_trig_late_t *
-uct_cxi_trig_progress_next_late(const uct_cxi_trig_iface_t *iface,
-                                const uct_cxi_trig_peer_t *peer)
-{
-    uct_cxi_trig_late_t *late;
-
-    ucs_list_for_each(late, &iface->late, list) {
-        if ((peer == NULL) ||
-            uct_cxi_trig_tx_goes_to(uct_cxi_trig_progress_late_req(late),
-                                    peer)) {
-            return late;
-        }
-    }
-    return NULL;
-}
-
-static unsigned uct_cxi_trig_progress_late(uct_cxi_trig_iface_t *iface,
-                                           const uct_cxi_trig_peer_t *peer)
-{
-    unsigned count = 0;
-    uct_cxi_trig_late_t *late;
-    uct_cxi_trig_req_t *req;
-
-    /* Each may change the list */
-    while ((late = uct_cxi_trig_progress_next_late(iface, peer)) != NULL) {
-        req = uct_cxi_trig_progress_late_req(late);
-        ucs_list_del(&late->list);
-        req->complete(iface, req, late->length, late->status);
-        ++count;
-    }
-    return count;
-}
-
-/* With a peer, only what goes to it is completed now. */
-static UCS_F_ALWAYS_INLINE void
-uct_cxi_trig_progress_dispatch(uct_cxi_trig_iface_t *iface,
-                               const uct_cxi_trig_peer_t *peer, void *context,
-                               size_t length, ucs_status_t status)
-{
-    uct_cxi_trig_req_t *req = context;
-
-    if (req == NULL) {
-        return;
-    }
-    if ((peer != NULL) && !uct_cxi_trig_tx_goes_to(req, peer)) {
-        uct_cxi_trig_progress_keep(iface, req, length, status);
-        return;
-    }
-    req->complete(iface, req, length, status);
-}
-
-static unsigned uct_cxi_trig_progress_error(uct_cxi_trig_iface_t *iface,
-                                            const uct_cxi_trig_peer_t *peer)
-{
-    struct fi_cq_err_entry entry = {0};
-    ssize_t ret;
-
-    ret = fi_cq_readerr(iface->net.cq, &entry, 0);
-    if (ret != 1) {
-        return 0;
-    }
-
-    ucs_diag("operation %p failed: %s (provider's code %d)", entry.op_context,
-             fi_strerror(entry.err), entry.prov_errno);
-    uct_cxi_trig_progress_dispatch(iface, peer, entry.op_context, 0,
-                                   uct_cxi_trig_prov_entry_status(
-                                           uct_cxi_trig_iface_md(iface)->prov,
-                                           &entry));
-    return 1;
-}
-
-/* The device is gone: nothing of what is in flight will be reported, until the
- * interface is closed. It is said once; later calls fail what was started
- * since. */
-static void uct_cxi_trig_progress_broken(uct_cxi_trig_iface_t *iface,
-                                         const uct_cxi_trig_peer_t *peer,
-                                         int err)
-{
-    if (!iface->is_broken) {
-        iface->is_broken = 1;
-        ucs_error("device %s cannot be used any more, and its endpoints fail: "
-                  "its completion queue says: %s",
-                  uct_cxi_trig_iface_md(iface)->info->domain_attr->name,
-                  fi_strerror(err));
-    }
-    uct_cxi_trig_tx_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
-    if (peer == NULL) {
-        uct_cxi_trig_dwq_fail_all(iface, UCS_ERR_ENDPOINT_TIMEOUT);
-    }
-}
-
-static UCS_F_ALWAYS_INLINE unsigned
-uct_cxi_trig_progress_cq(uct_cxi_trig_iface_t *iface,
-                         const uct_cxi_trig_peer_t *peer)
-{
-    struct fi_cq_msg_entry entries[UCT_CXI_TRIG_PROGRESS_BATCH];
-    ssize_t ret, i;
-
-    ret = fi_cq_read(iface->net.cq, entries, UCT_CXI_TRIG_PROGRESS_BATCH);
-    if (ret == -FI_EAGAIN) {
-        return 0;
-    } else if (ret == -FI_EAVAIL) {
-        return uct_cxi_trig_progress_error(iface, peer);
-    } else if (ret < 0) {
-        uct_cxi_trig_progress_broken(iface, peer, -ret);
-        return 0;
-    }
-
-    ucs_memory_cpu_load_fence(); /* the NIC has written the data before */
-    for (i = 0; i < ret; ++i) {
-        uct_cxi_trig_progress_dispatch(iface, peer, entries[i].op_context,
-                                       entries[i].len, UCS_OK);
-    }
-    return ret;
-}
 
 /* Receives are posted anew when there is nothing else to do, or few are left:
  * the answer to a message does not wait for that */
@@ -176,7 +32,7 @@ static int uct_cxi_trig_progress_may_fill(const uct_cxi_trig_iface_t *iface,
 
     return (left < queue_len) &&
            ((count == 0) || (left <= (queue_len / 2)) ||
-            (left + UCT_CXI_TRIG_PROGRESS_BATCH <= queue_len));
+            (left + UCT_CXI_TRIG_CQ_BATCH <= queue_len));
 }
 
 /* The domain's endpoint has no thread, nor a descriptor, of its own. */
@@ -199,13 +55,10 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
 {
     uct_cxi_trig_iface_t *iface = ucs_derived_of(uct_iface,
                                                  uct_cxi_trig_iface_t);
-    unsigned count = 0;
+    unsigned count;
 
     uct_cxi_trig_progress_target(iface);
-    if (ucs_unlikely(!ucs_list_is_empty(&iface->late))) {
-        count += uct_cxi_trig_progress_late(iface, NULL);
-    }
-    count += uct_cxi_trig_progress_cq(iface, NULL);
+    count  = uct_cxi_trig_cq_progress(iface);
     count += iface->dwq.ops->poll(iface);
     count += uct_cxi_trig_tx_retry(iface);
     if (uct_cxi_trig_progress_may_fill(iface, count)) {
@@ -218,25 +71,6 @@ unsigned uct_cxi_trig_progress(uct_iface_h uct_iface)
         count += uct_cxi_trig_pending_dispatch(iface);
     }
     return count;
-}
-
-void uct_cxi_trig_progress_drain(uct_cxi_trig_iface_t *iface,
-                                 uct_cxi_trig_peer_t *peer)
-{
-    (void)uct_cxi_trig_progress_late(iface, peer);
-    (void)uct_cxi_trig_progress_cq(iface, peer);
-    (void)uct_cxi_trig_tx_retry(iface);
-}
-
-/* The queue has no more entries than it was opened with */
-void uct_cxi_trig_progress_reap(uct_cxi_trig_iface_t *iface)
-{
-    unsigned rounds = iface->net.cq_size;
-
-    (void)uct_cxi_trig_progress_late(iface, NULL);
-    while ((uct_cxi_trig_progress_cq(iface, NULL) > 0) && (rounds-- > 0)) {
-        /* More of it */
-    }
 }
 
 void uct_cxi_trig_progress_enable(uct_iface_h uct_iface, unsigned flags)

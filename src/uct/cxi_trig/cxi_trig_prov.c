@@ -7,10 +7,8 @@
 #endif
 
 #include "cxi_trig_prov.h"
-#include "cxi_trig_fork.h"
 #include "cxi_trig_cassini.h"
 #include "cxi_trig_emu.h"
-#include "cxi_trig_guard.h"
 #include "cxi_trig_node.h"
 #include "cxi_trig_probe.h"
 #include "cxi_trig_status.h"
@@ -346,8 +344,8 @@ uct_cxi_trig_prov_query(const uct_cxi_trig_prov_t *prov, const char *name,
     return (*info_p == NULL) ? UCS_ERR_NO_DEVICE : UCS_OK;
 }
 
-/* Say why there is no provider, and keep that for uct_trig_off_reason(). The
- * mutex is held. */
+/* Say why there is no provider, and keep it for uct_cxi_trig_prov_reason().
+ * The mutex is held. */
 static void UCS_F_PRINTF(1, 2)
 uct_cxi_trig_prov_complain(const char *format, ...)
 {
@@ -704,14 +702,8 @@ void uct_cxi_trig_prov_warn(const uct_cxi_trig_prov_t *prov)
              prov->name, prov->name);
 }
 
-void uct_trig_off_reason(char *text, size_t max)
+void uct_cxi_trig_prov_reason(char *text, size_t max)
 {
-    if (!uct_cxi_trig_guard_is_registered()) {
-        snprintf(text, max, "transport cxi_trig was built for another version "
-                 "of UCX");
-        return;
-    }
-
     pthread_mutex_lock(&uct_cxi_trig_prov_cache.mutex);
     snprintf(text, max, "%s", uct_cxi_trig_prov_cache.reason);
     pthread_mutex_unlock(&uct_cxi_trig_prov_cache.mutex);

@@ -116,6 +116,12 @@ ucs_status_t uct_cxi_trig_prov_find(const uct_cxi_trig_prov_want_t *want,
                                     const uct_cxi_trig_prov_t **prov_p,
                                     struct fi_info **info_p);
 
+/** Why there was no provider when it was looked for last, for
+ *  uct_trig_off_reason(). Any thread. */
+void uct_cxi_trig_prov_reason(char *text, size_t max);
+
+/** In a child of a fork, where no other thread is: the lock is free. */
+void uct_cxi_trig_prov_forked(void);
 
 /** Whether a provider is the emulated card, and no setting names it. @a name:
  *  what uct_cxi_trig_prov_find() was asked for. */

@@ -154,7 +154,7 @@ static void uct_cxi_trig_rx_complete(uct_cxi_trig_iface_t *iface,
     }
 }
 
-static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
+void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface)
 {
     uct_cxi_trig_rx_op_t *op;
     int ret;
@@ -186,10 +186,5 @@ static void uct_cxi_trig_rx_post(uct_cxi_trig_iface_t *iface)
 void uct_cxi_trig_rx_enable(uct_cxi_trig_iface_t *iface)
 {
     iface->rx.enabled = 1;
-    uct_cxi_trig_rx_post(iface);
-}
-
-void uct_cxi_trig_rx_fill(uct_cxi_trig_iface_t *iface)
-{
-    uct_cxi_trig_rx_post(iface);
+    uct_cxi_trig_rx_fill(iface);
 }

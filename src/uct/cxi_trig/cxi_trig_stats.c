@@ -8,7 +8,6 @@
 #endif
 
 #include "cxi_trig_stats.h"
-#include "cxi_trig_iface.h"
 #include "cxi_trig_md.h"
 
 #include <ucs/debug/log.h>
@@ -78,27 +77,6 @@ static const uct_cxi_trig_stats_field_t uct_cxi_trig_stats_md_fields[] = {
 };
 
 
-ucs_status_t uct_trig_iface_stats(uct_iface_h uct_iface,
-                                  uct_trig_iface_stats_t *stats)
-{
-    const uct_cxi_trig_iface_t *iface = uct_cxi_trig_iface_from_uct(uct_iface);
-
-    if (iface == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    *stats = iface->stats;
-    return UCS_OK;
-}
-
-ucs_status_t uct_trig_md_stats(uct_md_h md, uct_trig_md_stats_t *stats)
-{
-    if (md->component != &uct_cxi_trig_component) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-    *stats = ucs_derived_of(md, uct_cxi_trig_md_t)->stats;
-    return UCS_OK;
-}
-
 static void uct_cxi_trig_stats_print(const uct_cxi_trig_stats_field_t *field,
                                      const void *stats, FILE *stream)
 {
@@ -163,10 +141,12 @@ static void uct_cxi_trig_stats_tell(const uct_cxi_trig_md_t *md,
     free(text);
 }
 
-void uct_cxi_trig_stats_tell_iface(const uct_cxi_trig_iface_t *iface)
+void uct_cxi_trig_stats_tell_iface(const uct_cxi_trig_md_t *md,
+                                   const void *iface,
+                                   const uct_trig_iface_stats_t *stats)
 {
-    uct_cxi_trig_stats_tell(uct_cxi_trig_iface_md(iface), "interface", iface,
-                            uct_cxi_trig_stats_iface_fields, &iface->stats);
+    uct_cxi_trig_stats_tell(md, "interface", iface,
+                            uct_cxi_trig_stats_iface_fields, stats);
 }
 
 void uct_cxi_trig_stats_tell_md(const uct_cxi_trig_md_t *md)
@@ -187,10 +167,9 @@ static void uct_cxi_trig_stats_vfs(void *object,
     }
 }
 
-void uct_cxi_trig_stats_vfs_iface(uct_cxi_trig_iface_t *iface)
+void uct_cxi_trig_stats_vfs_iface(void *iface, uct_trig_iface_stats_t *stats)
 {
-    uct_cxi_trig_stats_vfs(iface, uct_cxi_trig_stats_iface_fields,
-                           &iface->stats);
+    uct_cxi_trig_stats_vfs(iface, uct_cxi_trig_stats_iface_fields, stats);
 }
 
 void uct_cxi_trig_stats_vfs_md(uct_cxi_trig_md_t *md)

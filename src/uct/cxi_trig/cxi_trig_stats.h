@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 
-struct uct_cxi_trig_iface;
 struct uct_cxi_trig_md;
 
 
@@ -33,11 +32,13 @@ static inline void uct_cxi_trig_stats_atomic(uint64_t *counter, uint64_t value)
 
 /** Write the counts to the standard error output, if UCX_CXI_TRIG_STATS says
  *  so. The interface, or the domain, is about to be closed. */
-void uct_cxi_trig_stats_tell_iface(const struct uct_cxi_trig_iface *iface);
+void uct_cxi_trig_stats_tell_iface(const struct uct_cxi_trig_md *md,
+                                   const void *iface,
+                                   const uct_trig_iface_stats_t *stats);
 void uct_cxi_trig_stats_tell_md(const struct uct_cxi_trig_md *md);
 
 /** Show the counts, a file each, in UCX's tree of objects. */
-void uct_cxi_trig_stats_vfs_iface(struct uct_cxi_trig_iface *iface);
+void uct_cxi_trig_stats_vfs_iface(void *iface, uct_trig_iface_stats_t *stats);
 void uct_cxi_trig_stats_vfs_md(struct uct_cxi_trig_md *md);
 
 #endif

@@ -8,7 +8,6 @@
 #endif
 
 #include "cxi_trig_target.h"
-#include "cxi_trig_fork.h"
 
 #include <ucs/debug/log.h>
 #include <ucs/debug/memtrack_int.h>
@@ -25,13 +24,6 @@ static pthread_mutex_t uct_cxi_trig_target_lock = PTHREAD_MUTEX_INITIALIZER;
 void uct_cxi_trig_target_forked(void)
 {
     (void)pthread_mutex_init(&uct_cxi_trig_target_lock, NULL);
-}
-
-static void uct_cxi_trig_target_free(uct_cxi_trig_net_t *net)
-{
-    uct_cxi_trig_net_close_ep(net);
-    uct_cxi_trig_net_close(net);
-    ucs_free(net);
 }
 
 static ucs_status_t uct_cxi_trig_target_make(uct_cxi_trig_md_t *md,
@@ -74,6 +66,19 @@ ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md)
     return status;
 }
 
+ucs_status_t uct_cxi_trig_target_reg(uct_cxi_trig_md_t *md,
+                                     uct_cxi_trig_mr_params_t *params,
+                                     struct fid_mr **mr_p)
+{
+    ucs_status_t status = uct_cxi_trig_target_open(md);
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    params->ep = (md->target == NULL) ? NULL : md->target->ep;
+    return uct_cxi_trig_mr_open(md, params, mr_p);
+}
+
 void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md)
 {
     struct fi_cq_msg_entry entry;
@@ -85,6 +90,8 @@ void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md)
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md)
 {
     if (md->target != NULL) {
-        uct_cxi_trig_target_free(md->target);
+        uct_cxi_trig_net_close_ep(md->target);
+        uct_cxi_trig_net_close(md->target);
+        ucs_free(md->target);
     }
 }

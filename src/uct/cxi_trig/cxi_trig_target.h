@@ -12,6 +12,7 @@
 #define UCT_CXI_TRIG_TARGET_H_
 
 #include "cxi_trig_md.h"
+#include "cxi_trig_mr.h"
 #include "cxi_trig_net.h"
 
 
@@ -24,6 +25,15 @@
 ucs_status_t uct_cxi_trig_target_open(uct_cxi_trig_md_t *md);
 
 /**
+ * Register memory that all peers are to reach: open the endpoint, and a region
+ * of it, as uct_cxi_trig_mr_open() does. Sets the endpoint in @a params. Any
+ * thread.
+ */
+ucs_status_t uct_cxi_trig_target_reg(uct_cxi_trig_md_t *md,
+                                     uct_cxi_trig_mr_params_t *params,
+                                     struct fid_mr **mr_p);
+
+/**
  * Let the provider take the events of its NIC for the endpoint, which there is.
  * With cxi each access by a key that is not, or no longer, good is one; their
  * queue has room for some 256, and its overflow aborts the process. Any thread.
@@ -33,11 +43,7 @@ void uct_cxi_trig_target_progress(uct_cxi_trig_md_t *md);
 /** Close it, if there is one; no region is left. */
 void uct_cxi_trig_target_close(uct_cxi_trig_md_t *md);
 
-/** The endpoint that regions are bound to, or NULL. */
-static inline struct fid_ep *
-uct_cxi_trig_target_ep(const uct_cxi_trig_md_t *md)
-{
-    return (md->target == NULL) ? NULL : md->target->ep;
-}
+/** In a child of a fork, where no other thread is: the lock is free. */
+void uct_cxi_trig_target_forked(void);
 
 #endif

@@ -199,7 +199,7 @@ ucs_status_t uct_cxi_trig_tx_check(uct_cxi_trig_ep_t *ep)
         return ep->status;
     }
     if (uct_cxi_trig_tx_is_exhausted(iface) ||
-        uct_cxi_trig_pending_blocks(ep)) {
+        uct_cxi_trig_ep_is_blocked(ep)) {
         return UCS_ERR_NO_RESOURCE;
     }
     return UCS_OK;

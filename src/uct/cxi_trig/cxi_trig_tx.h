@@ -15,7 +15,6 @@
 #define UCT_CXI_TRIG_TX_H_
 
 #include "cxi_trig_ep.h"
-#include "cxi_trig_pending.h"
 #include "cxi_trig_proto.h"
 #include "cxi_trig_req.h"
 #include "uct_trig.h"
