@@ -40,9 +40,10 @@ FOLDERS = [
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),
     ("src/tools", rf"{OUTSIDE}|ucs_ext_config\.h"),
-    ("contrib", rf"{OUTSIDE}|ucs_thread\.h",
-     r"/hook_|/mpix_f08\.h$",
-     r"ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h"),
+    ("contrib", OUTSIDE,
+     r"/hook_", r"ompi_config\.h|ompi/mca/hook/.*"),
+    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_thread\.h|mpix_(halo|host_\w+)\.h",
+     r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
@@ -61,6 +62,7 @@ FOLDERS = [
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"
      r"(compat/)?stream-triggering\.h"),
 ]
+OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
 # libraries: they include nothing of theirs but their own header
 SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
@@ -92,8 +94,9 @@ def includes(path):
 
 
 def sources(folder):
-    for path, folders, names in sorted(os.walk(folder)):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".")
+                            and f"{path}/{name}" not in OWN)
         for name in sorted(names):
             if name.endswith((".c", ".h")):
                 yield os.path.join(path, name)

@@ -9,15 +9,15 @@
 #include "fuzz_util.h"
 #include "st_cunit.h"
 
-#include "mpix_binding.h"
-#include "mpix_capture.h"
-#include "mpix_comm.h"
-#include "mpix_error.h"
-#include "mpix_global.h"
-#include "mpix_leave.h"
-#include "mpix_match.h"
-#include "mpix_match_thread.h"
-#include "mpix_peer.h"
+#include "binding/mpix_binding.h"
+#include "binding/mpix_capture.h"
+#include "binding/mpix_comm.h"
+#include "binding/mpix_error.h"
+#include "binding/mpix_global.h"
+#include "binding/mpix_leave.h"
+#include "request/mpix_match.h"
+#include "call/mpix_match_thread.h"
+#include "binding/mpix_peer.h"
 
 #include <limits.h>
 #include <stdarg.h>
