@@ -15,6 +15,7 @@
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_leave.h"
+#include "binding/mpix_backoff.h"
 #include "request/mpix_match.h"
 #include "call/mpix_match_thread.h"
 #include "binding/mpix_peer.h"
@@ -118,12 +119,12 @@ unsigned mpix_peer_progress(void)
     return binding->progress();
 }
 
-double mpix_match_now(void)
+double mpix_now(void)
 {
     return 0;
 }
 
-void mpix_match_backoff(unsigned *spins)
+void mpix_backoff(unsigned *spins)
 {
     ++*spins;
 }

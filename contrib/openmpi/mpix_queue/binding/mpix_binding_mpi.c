@@ -10,13 +10,13 @@
 #  include "config.h"
 #endif
 
+#include "call/mpix_match_thread.h"
+#include "mpix_backoff.h"
 #include "mpix_binding.h"
 #include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_leave.h"
-#include "request/mpix_match.h"
-#include "call/mpix_match_thread.h"
 #include "mpix_peer.h"
 
 #include <stdio.h>
@@ -54,7 +54,7 @@ static const char mpix_mpi_need[] =
  * with another setting. */
 static int mpix_mpi_open_wait(void)
 {
-    const double end = mpix_match_now() + MPIX_MPI_WARN_TIME;
+    const double end = mpix_now() + MPIX_MPI_WARN_TIME;
     unsigned spins   = 0;
     int has_warned   = 0;
     int is_done      = 0;
@@ -67,11 +67,11 @@ static int mpix_mpi_open_wait(void)
         if (is_done) {
             break;
         }
-        if (!has_warned && (mpix_match_now() > end)) {
+        if (!has_warned && (mpix_now() > end)) {
             mpix_warn("waits for other processes: %s", mpix_mpi_need);
             has_warned = 1;
         }
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
     return rc;
 }
@@ -309,7 +309,7 @@ static void mpix_mpi_meet(void)
         } else if (is_drained) {
             break;
         }
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
 }
 

@@ -13,11 +13,11 @@
 #  include "config.h"
 #endif
 
+#include "mpix_backoff.h"
 #include "mpix_binding.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
-#include "request/mpix_match.h"
 #include "mpix_peer.h"
 
 #include <stdlib.h>
@@ -235,7 +235,7 @@ static unsigned mpix_ucx_progress(void)
 /* Gives what was sent some time to get out. */
 static void mpix_ucx_drain(void)
 {
-    const double end = mpix_match_now() + MPIX_UCX_DRAIN_TIME;
+    const double end = mpix_now() + MPIX_UCX_DRAIN_TIME;
     unsigned spins   = 0;
     int is_done;
 
@@ -245,10 +245,10 @@ static void mpix_ucx_drain(void)
         mpix_ucx_progress();
         is_done = ucs_list_is_empty(&mpix_ucx_outs);
         mpix_unlock();
-        if (is_done || (mpix_match_now() >= end)) {
+        if (is_done || (mpix_now() >= end)) {
             return;
         }
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
 }
 

@@ -9,7 +9,6 @@
 #include "mpix_comm.h"
 #include "mpix_binding.h"
 #include "mpix_error.h"
-#include "call/mpix_fork.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
 #include "request/mpix_request.h"

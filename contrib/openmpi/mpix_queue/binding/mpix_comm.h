@@ -89,4 +89,7 @@ int mpix_comm_tag_ub(void);
  * an intercommunicator); -1 if it is not in there. */
 int mpix_comm_world_rank(MPI_Comm comm, int rank);
 
+/* In a child that was forked. */
+void mpix_comm_forked(void);
+
 #endif

@@ -15,7 +15,6 @@
 #endif
 
 #include "mpix_error.h"
-#include "call/mpix_fork.h"
 #include "mpix_global.h"
 
 #include <pthread.h>

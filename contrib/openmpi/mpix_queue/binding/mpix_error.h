@@ -42,4 +42,7 @@ int mpix_check_comm(const char *func, MPI_Comm comm);
 /* The MPI error class of a failed matching or queue. */
 int mpix_status_code(ucs_status_t status);
 
+/* In a child that was forked. */
+void mpix_error_forked(void);
+
 #endif

@@ -80,6 +80,9 @@ ucs_status_t mpix_global_bind(int is_collective, const char **cause_p);
 /* Set by the binding that knows it. */
 void mpix_global_set_pml_worker(ucp_worker_h worker);
 
+/* In a child that was forked, where no other thread is: the locks are free. */
+void mpix_global_forked(void);
+
 /* The own rank in MPI_COMM_WORLD; -1 if it is not known. */
 static inline int mpix_global_world_rank(void)
 {

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_handle.h"
-#include "call/mpix_fork.h"
 #include "mpix_error.h"
 
 #include <mpi.h>

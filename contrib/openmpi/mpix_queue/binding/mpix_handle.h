@@ -28,4 +28,7 @@ void *mpix_handle_object(const ucs_list_link_t *table, void *handle);
 /* Raise that a handle is no 'what'; returns the code. */
 int mpix_handle_refuse(const char *func, const void *handle, const char *what);
 
+/* In a child that was forked. */
+void mpix_handle_forked(void);
+
 #endif

@@ -13,7 +13,7 @@
 
 /* A wait; all zero while there is none. */
 typedef struct mpix_waits {
-    double        since; /* When it was first seen, as mpix_match_now() */
+    double        since; /* When it was first seen, as mpix_now() */
     ucp_st_note_h note;  /* Or NULL */
 } mpix_waits_t;
 

@@ -10,8 +10,13 @@
 #  include "config.h"
 #endif
 
-#include "mpix_fork.h"
+#include "binding/mpix_comm.h"
 #include "binding/mpix_error.h"
+#include "binding/mpix_global.h"
+#include "binding/mpix_handle.h"
+#include "mpix_host.h"
+#include "mpix_match_thread.h"
+#include "once/mpix_batch.h"
 
 #include <pthread.h>
 

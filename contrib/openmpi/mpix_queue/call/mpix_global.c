@@ -16,19 +16,18 @@
 #  include "config.h"
 #endif
 
-#include "binding/mpix_global.h"
-#include "once/mpix_batch.h"
 #include "binding/mpix_binding.h"
-#include "coll/mpix_coll.h"
 #include "binding/mpix_comm.h"
 #include "binding/mpix_error.h"
-#include "mpix_fork.h"
-#include "mpix_host.h"
+#include "binding/mpix_global.h"
 #include "binding/mpix_leave.h"
-#include "mpix_level.h"
 #include "binding/mpix_next.h"
-#include "request/mpix_request.h"
+#include "coll/mpix_coll.h"
+#include "mpix_host.h"
+#include "mpix_level.h"
+#include "once/mpix_batch.h"
 #include "request/mpix_queues.h"
+#include "request/mpix_request.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

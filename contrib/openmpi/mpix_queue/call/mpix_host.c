@@ -7,13 +7,13 @@
 #endif
 
 #include "mpix_host.h"
-#include "coll/mpix_coll.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
-#include "mpix_fork.h"
 #include "binding/mpix_global.h"
+#include "binding/mpix_next.h"
+#include "coll/mpix_coll.h"
 #include "request/mpix_joint.h"
 #include "request/mpix_match.h"
-#include "binding/mpix_next.h"
 
 #include <ucs_gstream.h>
 
@@ -216,7 +216,7 @@ void mpix_host_wait(const mpix_req_t *req)
 
     while (!mpix_host_is_over(req)) {
         mpix_host_progress();
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
 }
 

@@ -69,4 +69,7 @@ void mpix_host_unlock(void);
 /* The library is closed: free the queue. */
 void mpix_host_cleanup(void);
 
+/* In a child that was forked. */
+void mpix_host_forked(void);
+
 #endif

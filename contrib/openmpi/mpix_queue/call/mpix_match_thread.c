@@ -10,9 +10,9 @@
 #endif
 
 #include "mpix_match_thread.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_global.h"
 #include "request/mpix_match.h"
-#include "mpix_fork.h"
 
 #include <ucs_thread.h>
 
@@ -83,7 +83,7 @@ static void *mpix_match_thread_run(void *arg)
         if (mpix_match_thread_progress() > 0) {
             spins = 0;
         } else if (mpix_match_is_active()) {
-            mpix_match_backoff(&spins);
+            mpix_backoff(&spins);
         }
     }
     return arg;

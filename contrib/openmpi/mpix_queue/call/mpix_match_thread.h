@@ -14,4 +14,7 @@ void mpix_match_thread_wake(void);
 /* MPI_Finalize has begun: wait for its end. */
 void mpix_match_thread_stop(void);
 
+/* In a child that was forked. */
+void mpix_match_thread_forked(void);
+
 #endif

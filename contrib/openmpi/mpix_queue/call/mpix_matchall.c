@@ -7,9 +7,10 @@
 #endif
 
 #include "mpix_queue.h"
-#include "coll/mpix_coll.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "coll/mpix_coll.h"
 #include "request/mpix_joint.h"
 #include "request/mpix_match.h"
 #include "request/mpix_request.h"
@@ -399,7 +400,7 @@ static void mpix_matchall_wait(int count, const MPI_Request *requests)
         }
 
         mpix_match_progress_mpi();
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
 }
 

@@ -6,13 +6,14 @@
 #  include "config.h"
 #endif
 
-#include "request/mpix_queues.h"
-#include "coll/mpix_coll.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_handle.h"
+#include "coll/mpix_coll.h"
 #include "mpix_host.h"
 #include "request/mpix_match.h"
+#include "request/mpix_queues.h"
 
 #include <ucs_gstream.h>
 #include <ucs_trace.h>
@@ -476,7 +477,7 @@ void mpix_queues_cleanup(void)
 
     while (((num_busy = mpix_queues_reap()) > 0) &&
            (spins < MPIX_QUEUE_MAX_SPINS)) {
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
     if (num_busy > 0) {
         mpix_warn("%u queues that were freed have not run all their commands "

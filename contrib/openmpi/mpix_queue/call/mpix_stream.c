@@ -7,10 +7,10 @@
 #endif
 
 #include "mpix_stream.h"
-#include "mpix_host_stream.h"
 #include "binding/mpix_error.h"
-#include "mpix_group.h"
 #include "binding/mpix_handle.h"
+#include "mpix_group.h"
+#include "mpix_host_stream.h"
 #include "request/mpix_queues.h"
 
 #include <ucs_gstream.h>

@@ -21,9 +21,9 @@
 #  include "config.h"
 #endif
 
+#include "binding/mpix_comm.h"
 #include "mpix_coll.h"
 #include "request/mpix_buffer.h"
-#include "binding/mpix_comm.h"
 
 #include <stdlib.h>
 

@@ -10,9 +10,9 @@
 #  include "config.h"
 #endif
 
-#include "mpix_coll.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "mpix_coll.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
 #  include "config.h"
 #endif
 
-#include "mpix_coll.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "mpix_coll.h"
 #include "request/mpix_joint.h"
 
 #include <stdlib.h>

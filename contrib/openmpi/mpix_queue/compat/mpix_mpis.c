@@ -10,12 +10,13 @@
 #endif
 
 #include "compat/stream-triggering.h"
-#include "mpix_queue.h"
-#include "request/mpix_queues.h"
-#include "request/mpix_buffer.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_handle.h"
+#include "mpix_queue.h"
+#include "request/mpix_buffer.h"
 #include "request/mpix_match.h"
+#include "request/mpix_queues.h"
 
 #include <ucs_gstream.h>
 
@@ -478,7 +479,7 @@ int MPIS_Wait(MPIS_Request *request, MPI_Status *status)
         if (flag || (rc != MPI_SUCCESS)) {
             break;
         }
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
     }
 
     free(*request);

@@ -17,9 +17,9 @@
 #ifndef MPIX_BATCH_H_
 #define MPIX_BATCH_H_
 
-#include "request/mpix_buffer.h"
 #include "binding/mpix_comm.h"
 #include "binding/mpix_waits.h"
+#include "request/mpix_buffer.h"
 
 #include <mpi.h>
 
@@ -174,5 +174,8 @@ void mpix_batch_thread_begin(void *arg);
 /* MPI_Finalize has begun: end the thread, and what it has. Receives that have
  * not matched are cancelled. */
 void mpix_batch_thread_stop(void);
+
+/* In a child that was forked. */
+void mpix_batch_thread_forked(void);
 
 #endif

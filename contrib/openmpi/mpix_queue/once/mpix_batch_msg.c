@@ -7,10 +7,10 @@
 #  include "config.h"
 #endif
 
-#include "mpix_batch.h"
 #include "binding/mpix_error.h"
-#include "request/mpix_request.h"
 #include "call/mpix_wait.h"
+#include "mpix_batch.h"
+#include "request/mpix_request.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -10,12 +10,12 @@
 #  include "config.h"
 #endif
 
-#include "mpix_batch.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
-#include "call/mpix_fork.h"
 #include "binding/mpix_global.h"
-#include "request/mpix_match.h"
+#include "mpix_batch.h"
 #include "mpix_queue.h"
+#include "request/mpix_match.h"
 
 #include <ucs_thread.h>
 
@@ -291,7 +291,7 @@ static void mpix_active_note(mpix_msg_t *msg, double now)
 /* Notes the messages that have waited for a moment. */
 static void mpix_active_look(const mpix_active_t *active)
 {
-    const double now = mpix_match_now();
+    const double now = mpix_now();
     int i;
 
     for (i = 0; i < active->count; ++i) {
@@ -326,7 +326,7 @@ static void mpix_active_end(mpix_active_t *active)
     mpix_active_compact(active);
     while ((active->count > 0) && (spins < MPIX_BATCH_END_SPINS)) {
         if (mpix_active_test(active) == 0) {
-            mpix_match_backoff(&spins);
+            mpix_backoff(&spins);
         }
     }
     mpix_active_give_up(active, MPI_ERR_OTHER);

@@ -7,9 +7,9 @@
 #endif
 
 #include "mpix_queue.h"
-#include "coll/mpix_coll.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "coll/mpix_coll.h"
 #include "mpix_joint.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"

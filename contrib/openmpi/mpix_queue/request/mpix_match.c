@@ -7,22 +7,15 @@
 #endif
 
 #include "mpix_match.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_binding.h"
-#include "coll/mpix_coll.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
-#include "mpix_joint.h"
 #include "binding/mpix_leave.h"
+#include "coll/mpix_coll.h"
+#include "mpix_joint.h"
 
-#include <sched.h>
 #include <stdio.h>
-#include <time.h>
-
-/* How long to wait when nothing happens: first by polling, then by giving the
- * processor away, then by sleeping. */
-#define MPIX_BACKOFF_POLLS    16
-#define MPIX_BACKOFF_YIELDS   64
-#define MPIX_BACKOFF_SLEEP_NS 100000l
 
 /* Of this library's own messages, those of MPI have another tag */
 #define MPIX_MATCH_TAG_NEVER 1
@@ -228,7 +221,7 @@ static unsigned mpix_match_progress_pending(void)
     ucs_list_for_each_safe(req, tmp, &mpix_match_pending, list) {
         status = mpix_match_peer_status(req);
         if (status == UCS_INPROGRESS) {
-            now = (now == 0) ? mpix_match_now() : now;
+            now = (now == 0) ? mpix_now() : now;
             mpix_match_look_pending(req, now);
             continue;
         }
@@ -381,27 +374,5 @@ void mpix_match_progress_mpi(void)
     if (mpix_global.probed != MPI_COMM_NULL) {
         PMPI_Iprobe(0, MPIX_MATCH_TAG_NEVER, mpix_global.probed, &flag,
                     MPI_STATUS_IGNORE);
-    }
-}
-
-double mpix_match_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec + (now.tv_nsec * 1e-9);
-}
-
-void mpix_match_backoff(unsigned *spins)
-{
-    const struct timespec pause = {.tv_nsec = MPIX_BACKOFF_SLEEP_NS};
-
-    ++*spins;
-    if (*spins <= MPIX_BACKOFF_POLLS) {
-        return;
-    } else if (*spins <= (MPIX_BACKOFF_POLLS + MPIX_BACKOFF_YIELDS)) {
-        sched_yield();
-    } else {
-        nanosleep(&pause, NULL);
     }
 }

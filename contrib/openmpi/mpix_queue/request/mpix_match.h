@@ -51,13 +51,6 @@ int mpix_match_lacks_half(const mpix_req_t *req);
  * effect, if the request is in use on a queue. Needs the lock. */
 ucs_status_t mpix_match_cancel(mpix_req_t *req);
 
-/* Wait a little because nothing happened, longer from call to call; 'spins' is
- * the caller's, 0 at first. */
-void mpix_match_backoff(unsigned *spins);
-
-/* Seconds since some time, for such loops. */
-double mpix_match_now(void);
-
 /* Progress the PML and all that MPI does. Takes no lock. */
 void mpix_match_progress_mpi(void);
 

@@ -5,9 +5,9 @@
 #ifndef MPIX_QUEUES_H_
 #define MPIX_QUEUES_H_
 
+#include "binding/mpix_comm.h"
 #include "mpix_queue.h"
 #include "once/mpix_batch.h"
-#include "binding/mpix_comm.h"
 
 #include <ucp_st.h>
 #include <ucs_gstream.h>

@@ -10,12 +10,13 @@
 #endif
 
 #include "mpix_request.h"
-#include "coll/mpix_coll.h"
+#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "binding/mpix_next.h"
+#include "coll/mpix_coll.h"
 #include "mpix_joint.h"
 #include "mpix_match.h"
-#include "binding/mpix_next.h"
 
 #include <ucs/datastruct/khash.h>
 
@@ -276,7 +277,7 @@ static ucs_status_t mpix_request_cancel(mpix_req_t *req)
     while (((status = mpix_match_cancel(req)) == UCS_INPROGRESS) &&
            (spins < MPIX_REQUEST_MAX_SPINS)) {
         mpix_unlock();
-        mpix_match_backoff(&spins);
+        mpix_backoff(&spins);
         mpix_lock();
     }
     return status;

@@ -5,10 +5,10 @@
 #ifndef MPIX_REQUEST_H_
 #define MPIX_REQUEST_H_
 
-#include "mpix_buffer.h"
 #include "binding/mpix_comm.h"
 #include "binding/mpix_peer.h"
 #include "binding/mpix_waits.h"
+#include "mpix_buffer.h"
 
 #include <ucp_st.h>
 #include <ucs/sys/compiler_def.h>
