@@ -36,20 +36,3 @@ static void __attribute__((constructor)) mpix_next_load(void)
 {
     MPIX_NEXT_LIST(MPIX_NEXT_LOAD)
 }
-
-/* MPI_X is this library's own: it is linked with -Bsymbolic-functions. PMPI_X
- * is a macro here. */
-#define MPIX_NEXT_PMPI(_name, _params, _args) \
-    int mpix_next_##_name _params __asm__("PMPI_" #_name); \
-    \
-    int mpix_next_##_name _params \
-    { \
-        int rc; \
-        \
-        ++mpix_next_depth; \
-        rc = MPI_##_name _args; \
-        --mpix_next_depth; \
-        return rc; \
-    }
-
-MPIX_NEXT_LIST(MPIX_NEXT_PMPI)

@@ -65,7 +65,7 @@ static int mpix_host_is_active(const mpix_req_t *req)
 }
 
 /* Memory for the arrays of a set. Returns 0 if there is none. */
-static int mpix_host_set_alloc(mpix_host_set_t *set)
+static int mpix_host_set_alloc(mpix_wait_set_t *set)
 {
     const size_t size = sizeof(*set->active) + sizeof(*set->mpi) +
                         sizeof(*set->codes) + sizeof(*set->is_given);
@@ -84,7 +84,7 @@ static int mpix_host_set_alloc(mpix_host_set_t *set)
 }
 
 /* Refuses what is of an exchange. The lock is held. */
-static int mpix_host_set_check(const mpix_host_set_t *set)
+static int mpix_host_set_check(const mpix_wait_set_t *set)
 {
     mpix_where_t where = {set->func, set->count};
 
@@ -99,7 +99,7 @@ static int mpix_host_set_check(const mpix_host_set_t *set)
     return MPI_SUCCESS;
 }
 
-int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
+int mpix_host_set_init(mpix_wait_set_t *set, const char *func, int count,
                        MPI_Request *requests)
 {
     mpix_req_t *req;
@@ -139,7 +139,7 @@ int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
     return rc;
 }
 
-void mpix_host_set_cleanup(mpix_host_set_t *set)
+void mpix_host_set_cleanup(mpix_wait_set_t *set)
 {
     int i;
 
@@ -220,7 +220,7 @@ void mpix_host_wait(const mpix_req_t *req)
     }
 }
 
-int mpix_host_result(const mpix_host_set_t *set, int index, MPI_Status *status)
+int mpix_host_result(const mpix_wait_set_t *set, int index, MPI_Status *status)
 {
     const mpix_req_t *req    = set->active[index];
     const mpix_where_t where = {set->func, set->count, index, req};

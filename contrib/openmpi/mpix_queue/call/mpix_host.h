@@ -14,36 +14,16 @@
 #ifndef MPIX_HOST_H_
 #define MPIX_HOST_H_
 
-#include "request/mpix_request.h"
-
-
-/* The requests of a call. MPI sees null requests in place of those that are
- * given, which it passes over as it does inactive ones: MPICH 4.0 takes a
- * collective for active until its first use. */
-typedef struct mpix_host_set {
-    const char  *func;
-    int         count;
-    MPI_Request *requests;
-    MPI_Request *mpi;       /* For MPI, in place of 'requests' */
-    char        *is_given;  /* Of each */
-    int         *codes;     /* Of each: with which it has failed */
-    mpix_req_t  **active;   /* Each NULL if it is MPI's, or not active */
-    int         num_given;
-    int         num_active;
-    int         failed;     /* The first failure, which the call raises */
-    mpix_comm_t *comm;      /* Its communicator; a reference, or NULL */
-    struct mpix_host_set *outer; /* The call that this one is a part of */
-    void        *few[24];   /* The arrays' memory for few requests */
-} mpix_host_set_t;
+#include "request/mpix_wait_set.h"
 
 
 /* Find the requests of a call that are given, and those that are active.
  * Returns an MPI code. Takes the lock. */
-int mpix_host_set_init(mpix_host_set_t *set, const char *func, int count,
+int mpix_host_set_init(mpix_wait_set_t *set, const char *func, int count,
                        MPI_Request *requests);
 
 /* The call's requests become what MPI has made of its own. */
-void mpix_host_set_cleanup(mpix_host_set_t *set);
+void mpix_host_set_cleanup(mpix_wait_set_t *set);
 
 /* Progress what requests wait for: MPI and the st worker. */
 void mpix_host_progress(void);
@@ -56,7 +36,7 @@ void mpix_host_wait(const mpix_req_t *req);
 
 /* Get the result of a use that is over, and the status, but for its error, if
  * that is not NULL. Returns an MPI code. */
-int mpix_host_result(const mpix_host_set_t *set, int index, MPI_Status *status);
+int mpix_host_result(const mpix_wait_set_t *set, int index, MPI_Status *status);
 
 /* The host was told: the request is inactive from now on. */
 void mpix_host_told(mpix_req_t *req);

@@ -17,7 +17,6 @@
 #  include "config.h"
 #endif
 
-#include "mpix_wait.h"
 #include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
@@ -26,53 +25,12 @@
 #include "request/mpix_match.h"
 
 
-/* The call that this thread is in; NULL if it is in none. */
-static __thread mpix_host_set_t *mpix_wait_call
-        __attribute__((tls_model("initial-exec")));
-
-
-/* A request has failed: the first one's communicator is told. */
-static void mpix_wait_fail(mpix_host_set_t *set, int index, mpix_comm_t *comm,
-                           int code)
-{
-    set->codes[index] = code;
-    if ((set->failed == MPI_SUCCESS) && (code != MPI_SUCCESS)) {
-        set->failed = code;
-        set->comm   = comm;
-        mpix_comm_ref(comm);
-    }
-}
-
-int mpix_wait_take(MPI_Request request, mpix_comm_t *comm, int class,
-                   const char *text)
-{
-    mpix_host_set_t *set = mpix_wait_call;
-    mpix_where_t where   = {.req = NULL};
-    int i;
-
-    if (set == NULL) {
-        return 0;
-    }
-
-    for (i = 0; i < set->count; ++i) {
-        if (set->requests[i] == request) {
-            where.func  = set->func;
-            where.count = set->count;
-            where.index = i;
-            mpix_wait_fail(set, i, comm,
-                           mpix_request_fail(&where, class, "%s", text));
-            return 1;
-        }
-    }
-    return 0;
-}
-
 /* Ends the use of one active request. Returns its code, which is not raised. */
-static int mpix_wait_end(mpix_host_set_t *set, int index, MPI_Status *status)
+static int mpix_wait_end(mpix_wait_set_t *set, int index, MPI_Status *status)
 {
     int rc = mpix_host_result(set, index, status);
 
-    mpix_wait_fail(set, index, set->active[index]->comm, rc);
+    mpix_wait_set_fail(set, index, set->active[index]->comm, rc);
     mpix_host_told(set->active[index]);
     return rc;
 }
@@ -109,7 +67,7 @@ static void mpix_wait_set_errors(MPI_Status *statuses, int count, int mpi)
 
 /* What a call that has an array of statuses returns: 'mpi' is what MPI has said
  * of its requests and raised; errors of ours are raised once it has not. */
-static int mpix_wait_codes(mpix_host_set_t *set, int mpi)
+static int mpix_wait_codes(mpix_wait_set_t *set, int mpi)
 {
     if (set->failed == MPI_SUCCESS) {
         return mpi;
@@ -121,7 +79,7 @@ static int mpix_wait_codes(mpix_host_set_t *set, int mpi)
 }
 
 /* Ends all active requests of an array, where MPI's own are complete. */
-static int mpix_wait_end_all(mpix_host_set_t *set, MPI_Status *statuses,
+static int mpix_wait_end_all(mpix_wait_set_t *set, MPI_Status *statuses,
                              int mpi)
 {
     MPI_Status *status;
@@ -143,7 +101,7 @@ static int mpix_wait_end_all(mpix_host_set_t *set, MPI_Status *statuses,
 }
 
 /* The first active request whose use is over; -1 if there is none. */
-static int mpix_wait_find(const mpix_host_set_t *set)
+static int mpix_wait_find(const mpix_wait_set_t *set)
 {
     int i;
 
@@ -155,7 +113,7 @@ static int mpix_wait_find(const mpix_host_set_t *set)
     return -1;
 }
 
-static int mpix_wait_all_over(const mpix_host_set_t *set)
+static int mpix_wait_all_over(const mpix_wait_set_t *set)
 {
     int i;
 
@@ -170,7 +128,7 @@ static int mpix_wait_all_over(const mpix_host_set_t *set)
 /* Begins a call, which must end by mpix_wait_finish(). Returns an MPI code,
  * which has been raised. Not inline: compilers warn of a caller's variable. */
 static UCS_F_NOINLINE int
-mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
+mpix_wait_begin(mpix_wait_set_t *set, const char *func, int count,
                 MPI_Request *requests)
 {
     int rc = mpix_host_set_init(set, func, count, requests);
@@ -179,19 +137,18 @@ mpix_wait_begin(mpix_host_set_t *set, const char *func, int count,
         return mpix_raise(mpix_request_comm(count, requests), rc);
     }
 
-    set->outer     = mpix_wait_call;
-    mpix_wait_call = set;
+    mpix_wait_set_enter(set);
     return MPI_SUCCESS;
 }
 
 /* Ends a call, which returns 'rc', and raises the first failure of ours. A
  * handler may never return. */
-static int mpix_wait_finish(mpix_host_set_t *set, int rc)
+static int mpix_wait_finish(mpix_wait_set_t *set, int rc)
 {
     const int failed = set->failed;
     MPI_Comm comm;
 
-    mpix_wait_call = set->outer;
+    mpix_wait_set_leave(set);
     mpix_host_set_cleanup(set);
     if (set->comm != NULL) {
         comm = mpix_comm_handle(set->comm);
@@ -202,7 +159,7 @@ static int mpix_wait_finish(mpix_host_set_t *set, int rc)
 }
 
 /* The same for a call that returns the failure itself. */
-static int mpix_wait_finish_one(mpix_host_set_t *set, int mpi)
+static int mpix_wait_finish_one(mpix_wait_set_t *set, int mpi)
 {
     const int failed = set->failed;
 
@@ -240,7 +197,7 @@ static int mpix_wait_mpi_all(int count, MPI_Request requests[],
 static UCS_F_NOINLINE int
 mpix_wait_slow_wait(MPI_Request *request, MPI_Status *status)
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Wait", 1, request);
@@ -267,7 +224,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 /* An active request, for MPI_Test and for MPI_Request_get_status, which leaves
  * it active. */
-static void mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
+static void mpix_wait_test(mpix_wait_set_t *set, int *flag, MPI_Status *status,
                            int is_told)
 {
     mpix_req_t *req = set->active[0];
@@ -278,8 +235,9 @@ static void mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
         *flag = mpix_host_is_over(req);
     }
     if (*flag) {
-        mpix_wait_fail(set, 0, req->comm,
-                       mpix_host_result(set, 0, mpix_wait_one_status(status)));
+        mpix_wait_set_fail(set, 0, req->comm,
+                           mpix_host_result(set, 0,
+                                            mpix_wait_one_status(status)));
         if (is_told) {
             mpix_host_told(req);
         }
@@ -289,7 +247,7 @@ static void mpix_wait_test(mpix_host_set_t *set, int *flag, MPI_Status *status,
 static UCS_F_NOINLINE int
 mpix_wait_slow_test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Test", 1, request);
@@ -317,7 +275,7 @@ static UCS_F_NOINLINE int
 mpix_wait_slow_request_get_status(MPI_Request request, int *flag,
                                   MPI_Status *status)
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Request_get_status", 1, &request);
@@ -344,7 +302,7 @@ int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 static UCS_F_NOINLINE int
 mpix_wait_slow_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc, i;
 
     rc = mpix_wait_begin(&set, "MPI_Waitall", count, requests);
@@ -376,7 +334,7 @@ static UCS_F_NOINLINE int
 mpix_wait_slow_testall(int count, MPI_Request requests[], int *flag,
                        MPI_Status statuses[])
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Testall", count, requests);
@@ -407,7 +365,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag,
 
 /* One round of MPI_Waitany or MPI_Testany. Returns MPI's code, and sets '*flag'
  * if there is a result, or if MPI has an error. */
-static int mpix_wait_any(mpix_host_set_t *set, int *index, int *flag,
+static int mpix_wait_any(mpix_wait_set_t *set, int *index, int *flag,
                          MPI_Status *status)
 {
     const int found = mpix_wait_find(set);
@@ -433,7 +391,7 @@ static UCS_F_NOINLINE int
 mpix_wait_slow_testany(int count, MPI_Request requests[], int *index, int *flag,
                        MPI_Status *status)
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Testany", count, requests);
@@ -462,7 +420,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
                        MPI_Status *status)
 {
     unsigned spins = 0;
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc, flag;
 
     rc = mpix_wait_begin(&set, "MPI_Waitany", count, requests);
@@ -493,7 +451,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int *index,
 }
 
 /* One round of MPI_Waitsome or MPI_Testsome. */
-static int mpix_wait_some(mpix_host_set_t *set, int *outcount, int indices[],
+static int mpix_wait_some(mpix_wait_set_t *set, int *outcount, int indices[],
                           MPI_Status statuses[])
 {
     MPI_Status *status;
@@ -533,7 +491,7 @@ static UCS_F_NOINLINE int
 mpix_wait_slow_testsome(int incount, MPI_Request requests[], int *outcount,
                         int indices[], MPI_Status statuses[])
 {
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Testsome", incount, requests);
@@ -563,7 +521,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
                         int indices[], MPI_Status statuses[])
 {
     unsigned spins = 0;
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, "MPI_Waitsome", incount, requests);
@@ -597,7 +555,7 @@ int MPI_Waitsome(int incount, MPI_Request requests[], int *outcount,
 static UCS_F_NOINLINE int mpix_wait_slow_cancel(MPI_Request *request)
 {
     mpix_where_t where = {"MPI_Cancel", 1};
-    mpix_host_set_t set;
+    mpix_wait_set_t set;
     int rc;
 
     rc = mpix_wait_begin(&set, where.func, 1, request);
@@ -609,10 +567,11 @@ static UCS_F_NOINLINE int mpix_wait_slow_cancel(MPI_Request *request)
     where.req = mpix_request_find(*request);
     if ((where.req != NULL) && ((where.req->state != MPIX_REQ_IDLE) ||
                                 (where.req->kind == MPIX_REQ_EXCHANGE))) {
-        mpix_wait_fail(&set, 0, where.req->comm,
-                       mpix_request_fail(&where, MPI_ERR_REQUEST,
-                                         "cannot be cancelled: it was given to "
-                                         "match, or is an exchange"));
+        mpix_wait_set_fail(&set, 0, where.req->comm,
+                           mpix_request_fail(&where, MPI_ERR_REQUEST,
+                                             "cannot be cancelled: it was "
+                                             "given to match, or is an "
+                                             "exchange"));
     }
     mpix_unlock();
     if (set.failed == MPI_SUCCESS) {

@@ -8,9 +8,9 @@
 #endif
 
 #include "binding/mpix_error.h"
-#include "call/mpix_wait.h"
 #include "mpix_batch.h"
 #include "request/mpix_request.h"
+#include "request/mpix_wait_set.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -264,7 +264,8 @@ static int mpix_msg_query(void *arg, MPI_Status *status)
     status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
     status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
     if ((msg->code == MPI_SUCCESS) ||
-        mpix_wait_take(msg->outer, msg->comm, msg->code, mpix_msg_why(msg))) {
+        mpix_wait_set_take(msg->outer, msg->comm, msg->code,
+                           mpix_msg_why(msg))) {
         return MPI_SUCCESS;
     }
     return mpix_fail("MPI", msg->code, "a request %s", mpix_msg_why(msg));
@@ -292,7 +293,7 @@ static int mpix_msg_cancel(void *arg, int is_complete)
     }
 
     mpix_msg_str(msg, "cannot be cancelled", text, sizeof(text));
-    return mpix_wait_take(msg->outer, msg->comm, MPI_ERR_REQUEST, text) ?
+    return mpix_wait_set_take(msg->outer, msg->comm, MPI_ERR_REQUEST, text) ?
                    MPI_SUCCESS :
                    mpix_fail("MPI_Cancel", MPI_ERR_REQUEST, "a request %s",
                              text);
