@@ -66,17 +66,29 @@ OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
 # libraries: they include nothing of theirs but their own header
 SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
-# The folders of src/ucp/st: which of their headers each may include. Those that
-# are not of a lane include its header for them alone.
+# The folders of a layer: which headers of the layer each may include. Those of
+# src/ucp/st that are not of a lane include its header for them alone.
 LAYERS = {
-    "api": r"",
-    "core": r"core/.*",
-    "ctrl": r"(core|ctrl)/.*",
-    "trig": r"(core|ctrl|trig)/.*",
-    "direct": r"(core|ctrl|direct)/.*",
-    "host": r"(core|ctrl|host)/.*",
-    "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
-    "tag": r"(core|ctrl|tag)/.*",
+    "src/ucp/st": {
+        "api": r"",
+        "core": r"core/.*",
+        "ctrl": r"(core|ctrl)/.*",
+        "trig": r"(core|ctrl|trig)/.*",
+        "direct": r"(core|ctrl|direct)/.*",
+        "host": r"(core|ctrl|host)/.*",
+        "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
+        "tag": r"(core|ctrl|tag)/.*",
+    },
+    "contrib/openmpi/mpix_queue": {
+        "binding": r"binding/.*",
+        "request": r"mpix_\w+\.h|(binding|request)/.*",
+        "coll": r"mpix_\w+\.h|(binding|request|coll)/.*",
+        "once": r"mpix_\w+\.h|(binding|request|once)/.*",
+        "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
+        "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
+        "compat": r"mpix_\w+\.h|(binding|request|compat)/.*",
+        "fortran": r"mpix_\w+\.h|fortran/.*",
+    },
 }
 INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]*)[>"]', re.M)
 faults = 0
@@ -129,12 +141,13 @@ def main():
     for name in SHARED:
         check_file(f"src/ucs_ext/{name}.c", rf"ucs_{name}\.h", "src/ucs_ext")
         check_file(f"src/ucs_ext/api/ucs_{name}.h", "", "src/ucs_ext")
-    for folder, rule in LAYERS.items():
-        for path in sources(f"src/ucp/st/{folder}"):
-            for name in includes(path):
-                if os.path.exists(f"src/ucp/st/{name}") and \
-                   not re.fullmatch(rule, name):
-                    complain(path, name)
+    for layer, folders in LAYERS.items():
+        for folder, rule in folders.items():
+            for path in sources(f"{layer}/{folder}"):
+                for name in includes(path):
+                    if os.path.exists(f"{layer}/{name}") and \
+                       not re.fullmatch(rule, name):
+                        complain(path, name)
     print(f"{count} files checked")
     return 1 if faults else 0
 

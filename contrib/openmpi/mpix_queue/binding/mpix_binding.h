@@ -50,8 +50,7 @@ typedef struct mpix_binding {
      * up meanwhile. */
     unsigned     (*progress)(void);
 
-    /* Something is to be matched. NULL if MPI calls progress() by itself. */
-    void         (*wake)(void);
+    int          needs_thread; /* MPI does not call progress() by itself */
 
     /* MPI_Finalize has begun, and still MPI may be called: answer peers until
      * nobody asks any more. NULL if that happens elsewhere. Takes the lock. */

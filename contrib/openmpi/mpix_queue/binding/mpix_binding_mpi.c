@@ -10,7 +10,6 @@
 #  include "config.h"
 #endif
 
-#include "call/mpix_match_thread.h"
 #include "mpix_backoff.h"
 #include "mpix_binding.h"
 #include "mpix_comm.h"
@@ -317,7 +316,6 @@ static void mpix_mpi_meet(void)
  * their answers. */
 static void mpix_mpi_finalize(void)
 {
-    mpix_match_thread_stop();
     mpix_mpi_meet();
     mpix_mpi_meet();
 
@@ -335,6 +333,6 @@ const mpix_binding_t mpix_binding_mpi = {
     .resolve_reply = mpix_mpi_resolve_reply,
     .send          = mpix_mpi_send,
     .progress      = mpix_mpi_progress,
-    .wake          = mpix_match_thread_wake,
+    .needs_thread  = 1,
     .finalize      = mpix_mpi_finalize
 };

@@ -160,7 +160,7 @@ static ucs_status_t mpix_ucx_send(mpix_exchange_out_t *out)
     param.user_data    = &out->msg;
 
     status = mpix_ucx_posted(
-            &out->msg, mpix_capture_real_send(out->route.ep, &out->header,
+            &out->msg, mpix_real.tag_send_nbx(out->route.ep, &out->header,
                                               mpix_exchange_out_length(out),
                                               tag, &param));
     if (status != UCS_OK) {
@@ -241,7 +241,7 @@ static void mpix_ucx_drain(void)
 
     for (;;) {
         mpix_lock();
-        ucp_worker_progress(mpix_global.pml_worker);
+        mpix_real.worker_progress(mpix_global.pml_worker);
         mpix_ucx_progress();
         is_done = ucs_list_is_empty(&mpix_ucx_outs);
         mpix_unlock();

@@ -10,8 +10,6 @@
 #endif
 
 #include "mpix_capture.h"
-#include "mpix_binding.h"
-#include "request/mpix_match.h"
 
 #include <ucs/sys/compiler_def.h>
 
@@ -22,24 +20,11 @@
  * such a context. */
 #define MPIX_CAPTURE_TAG_NEVER UINT64_MAX
 
-/* The st worker is progressed at every so many calls on the PML's worker. */
-#define MPIX_CAPTURE_POLLS 64
-
 /* Any tag that an application may use will do; bits far apart. */
 #define MPIX_CAPTURE_PROBE_TAG 0x5a5a5
 
 
-/* UCP's own functions, found behind this library. Written before main(). */
-static struct {
-    __typeof__(&ucp_tag_send_nb)       tag_send_nb;
-    __typeof__(&ucp_tag_send_nbx)      tag_send_nbx;
-    __typeof__(&ucp_tag_send_sync_nb)  tag_send_sync_nb;
-    __typeof__(&ucp_tag_send_sync_nbx) tag_send_sync_nbx;
-    __typeof__(&ucp_tag_recv_nb)       tag_recv_nb;
-    __typeof__(&ucp_tag_recv_nbx)      tag_recv_nbx;
-    __typeof__(&ucp_worker_progress)   worker_progress;
-    __typeof__(&ucp_worker_destroy)    worker_destroy;
-} mpix_real;
+mpix_real_t mpix_real;
 
 /* What a thread captures. */
 typedef struct mpix_capture {
@@ -66,10 +51,6 @@ static void __attribute__((constructor)) mpix_capture_load(void)
     mpix_real.worker_progress   = dlsym(RTLD_NEXT, "ucp_worker_progress");
     mpix_real.worker_destroy    = dlsym(RTLD_NEXT, "ucp_worker_destroy");
 }
-
-/* Calls of ucp_worker_progress() by this thread. */
-static __thread unsigned mpix_capture_polls
-        __attribute__((tls_model("initial-exec")));
 
 /* Ends the capture if the call is the expected one. */
 static int mpix_capture_take(const void *buffer, ucp_ep_h ep,
@@ -168,34 +149,6 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer,
                                       UINT64_MAX, param);
     }
     return mpix_real.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
-}
-
-/* Every blocking call of MPI comes through here: matching that was begun goes
- * on while the application is in MPI, and so does, less often, what the st
- * worker still has to tell a peer. */
-unsigned ucp_worker_progress(ucp_worker_h worker)
-{
-    unsigned count = mpix_real.worker_progress(worker);
-
-    if (ucs_unlikely(mpix_match_is_active() ||
-                     (++mpix_capture_polls % MPIX_CAPTURE_POLLS == 0))) {
-        mpix_match_hook(worker);
-    }
-    return count;
-}
-
-/* MPI_Finalize comes through here, when all processes have entered it. */
-void ucp_worker_destroy(ucp_worker_h worker)
-{
-    mpix_binding_ucx_end(worker);
-    mpix_real.worker_destroy(worker);
-}
-
-ucs_status_ptr_t mpix_capture_real_send(ucp_ep_h ep, const void *buffer,
-                                        size_t length, ucp_tag_t tag,
-                                        const ucp_request_param_t *param)
-{
-    return mpix_real.tag_send_nbx(ep, buffer, length, tag, param);
 }
 
 static int mpix_capture_irecv(MPI_Comm comm, mpix_capture_t *capture)

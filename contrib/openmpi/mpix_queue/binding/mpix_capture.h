@@ -26,6 +26,21 @@
 #define MPIX_TAG_CONTEXT_BIT (1ull << 19)
 
 
+/* UCP's own functions, found behind this library. Written before main(). */
+typedef struct mpix_real {
+    __typeof__(&ucp_tag_send_nb)       tag_send_nb;
+    __typeof__(&ucp_tag_send_nbx)      tag_send_nbx;
+    __typeof__(&ucp_tag_send_sync_nb)  tag_send_sync_nb;
+    __typeof__(&ucp_tag_send_sync_nbx) tag_send_sync_nbx;
+    __typeof__(&ucp_tag_recv_nb)       tag_recv_nb;
+    __typeof__(&ucp_tag_recv_nbx)      tag_recv_nbx;
+    __typeof__(&ucp_worker_progress)   worker_progress;
+    __typeof__(&ucp_worker_destroy)    worker_destroy;
+} mpix_real_t;
+
+extern mpix_real_t mpix_real;
+
+
 /* Check that MPI runs over pml/ucx, that calls are captured and that tags are
  * as described above. Needs two communicators of this process alone that nobody
  * else uses. On UCS_OK the PML's worker is filled in; UCS_ERR_NO_ELEM if calls
@@ -37,10 +52,5 @@ ucs_status_t mpix_capture_check(MPI_Comm self, MPI_Comm other,
  * sent. Only after mpix_capture_check() was successful. */
 ucs_status_t mpix_capture_peer(MPI_Comm comm, int rank, ucp_ep_h *ep_p,
                                uint64_t *context_p);
-
-/* UCP's call itself, past the capture. */
-ucs_status_ptr_t mpix_capture_real_send(ucp_ep_h ep, const void *buffer,
-                                        size_t length, ucp_tag_t tag,
-                                        const ucp_request_param_t *param);
 
 #endif

@@ -11,7 +11,7 @@
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
-#include "request/mpix_request.h"
+#include "mpix_upcalls.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static int mpix_comm_deleted(MPI_Comm handle, int keyval, void *value,
     mpix_comm_t *comm = value;
 
     mpix_lock();
-    mpix_request_resolve_peers(comm);
+    mpix_upcalls.comm_freed(comm);
     comm->handle = MPI_COMM_NULL;
     mpix_comm_put(comm);
     mpix_unlock();
@@ -84,7 +84,7 @@ static uint64_t mpix_comm_derive_id(uint64_t id, uint64_t count)
     word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
     word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
     word = word ^ (word >> 31);
-    return (word & ~MPIX_REQ_SCOPE_COLL) | MPIX_COMM_ID_DUP;
+    return (word & ~MPIX_COMM_SCOPE_COLL) | MPIX_COMM_ID_DUP;
 }
 
 /* The application duplicates a communicator. */

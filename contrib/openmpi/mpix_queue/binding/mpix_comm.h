@@ -25,6 +25,11 @@ enum {
 };
 
 
+/* Scope of the messages of collectives, with the context's bits beside it: no
+ * id has it. */
+#define MPIX_COMM_SCOPE_COLL (1ull << 63)
+
+
 /* Protected by the lock. */
 typedef struct mpix_comm {
     MPI_Comm        handle; /* MPI_COMM_NULL once the application freed it, and

@@ -62,20 +62,11 @@ extern mpix_global_t mpix_global;
 /* Non-zero between the ends of MPI_Init and of MPI_Finalize's first step. */
 int mpix_mpi_is_active(void);
 
-/* Make the st worker if there is none. 'func' is named in messages. Returns an
- * MPI code. Takes the lock. */
-int mpix_global_init(const char *func);
-
 /* Have MPI_Finalize tell this library, once. Returns 0 if that cannot be. */
 int mpix_global_attach_finalize(void);
 
 /* The state. Takes the lock. */
 mpix_state_t mpix_global_get_state(void);
-
-/* Choose a binding, if there is none, and be told of MPI_Finalize. A sentence
- * with the cause if there can be none. Collective over MPI_COMM_WORLD if
- * is_collective. Needs MPI; takes the lock. */
-ucs_status_t mpix_global_bind(int is_collective, const char **cause_p);
 
 /* Set by the binding that knows it. */
 void mpix_global_set_pml_worker(ucp_worker_h worker);

@@ -15,6 +15,7 @@
 #include "binding/mpix_global.h"
 #include "binding/mpix_handle.h"
 #include "mpix_host.h"
+#include "mpix_init.h"
 #include "mpix_match_thread.h"
 #include "once/mpix_batch.h"
 
@@ -29,6 +30,7 @@ static void mpix_fork_child(void)
     mpix_global_forked();
     mpix_handle_forked();
     mpix_host_forked();
+    mpix_init_forked();
     mpix_match_thread_forked();
 }
 

@@ -12,6 +12,7 @@
 #include "binding/mpix_comm.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "mpix_init.h"
 
 #include <ucs/sys/math.h>
 

@@ -12,6 +12,7 @@
 #include "mpix_match_thread.h"
 #include "binding/mpix_backoff.h"
 #include "binding/mpix_global.h"
+#include "coll/mpix_coll.h"
 #include "request/mpix_match.h"
 
 #include <ucs_thread.h>
@@ -47,7 +48,7 @@ static unsigned mpix_match_thread_progress(void)
     mpix_lock();
     if (mpix_global.state == MPIX_STATE_READY) {
         count = mpix_match_is_active() ?
-                        mpix_match_progress() :
+                        mpix_coll_progress() :
                         ucp_st_worker_progress(mpix_global.st_worker);
     }
     mpix_unlock();

@@ -8,9 +8,12 @@
 
 #include "mpix_queue.h"
 #include "binding/mpix_backoff.h"
+#include "binding/mpix_binding.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "coll/mpix_coll.h"
+#include "mpix_init.h"
+#include "mpix_match_thread.h"
 #include "request/mpix_joint.h"
 #include "request/mpix_match.h"
 #include "request/mpix_request.h"
@@ -245,8 +248,11 @@ static void mpix_matchall_push(int count, const MPI_Request *requests)
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
         if (req != NULL) {
-            mpix_match_push(req);
+            mpix_coll_push(req);
         }
+    }
+    if (mpix_binding()->needs_thread) {
+        mpix_match_thread_wake();
     }
 }
 
@@ -290,7 +296,7 @@ static int mpix_matchall_check_halves(const char *func, int count,
     for (i = 0; i < count; ++i) {
         req = mpix_request_find(requests[i]);
         if (req != NULL) {
-            mpix_match_cancel(req);
+            mpix_coll_cancel(req);
             mpix_request_set_state(req, MPIX_REQ_IDLE);
         }
     }
@@ -322,7 +328,7 @@ static int mpix_matchall_begin(const char *func, int count,
         rc = mpix_matchall_check_halves(func, count, requests, statuses);
     }
     if (rc == MPI_SUCCESS) {
-        mpix_match_progress();
+        mpix_coll_progress();
     }
     mpix_unlock();
     return rc;
@@ -390,7 +396,7 @@ static void mpix_matchall_wait(int count, const MPI_Request *requests)
 
     for (;;) {
         mpix_lock();
-        if (mpix_match_progress() > 0) {
+        if (mpix_coll_progress() > 0) {
             spins = 0;
         }
         is_done = mpix_matchall_is_done(count, requests);
@@ -482,7 +488,7 @@ static int mpix_matchall_poll(MPI_Request handle, int *flag, MPI_Status *status)
     mpix_match_progress_mpi();
 
     mpix_lock();
-    mpix_match_progress();
+    mpix_coll_progress();
     where.req = mpix_request_find(handle);
     if ((where.req == NULL) && (handle != MPI_REQUEST_NULL)) {
         rc = mpix_request_fail(&where, MPI_ERR_REQUEST,

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_queue.c - makes, waits for and frees queues.
+ * mpix_queue.c - makes queues, and waits for them.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
 
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
-#include "binding/mpix_handle.h"
 #include "coll/mpix_coll.h"
-#include "mpix_host.h"
+#include "mpix_init.h"
+#include "mpix_queue_free.h"
+#include "once/mpix_batch.h"
 #include "request/mpix_match.h"
-#include "request/mpix_queues.h"
 
 #include <ucs_gstream.h>
 #include <ucs_trace.h>
@@ -30,28 +29,6 @@
 
 /* In place of a type of MPIX_Queue_init(): the handle tells. */
 #define MPIX_QUEUE_ANY (-1)
-
-/* Looks at queues that were freed, in MPI_Finalize: some seconds at most */
-#define MPIX_QUEUE_MAX_SPINS 10000
-
-/* Live queues. Protected by the lock. */
-static UCS_LIST_HEAD(mpix_queues);
-
-/* Queues that the application has freed and whose commands are under way. They
- * are destroyed by the next call that makes, frees or waits for a queue.
- * Protected by the lock. */
-static UCS_LIST_HEAD(mpix_queues_freed);
-
-
-int mpix_queue_is_valid(MPIX_Queue queue)
-{
-    int is_valid;
-
-    mpix_lock();
-    is_valid = mpix_handle_is_valid(&mpix_queues, queue);
-    mpix_unlock();
-    return is_valid;
-}
 
 /* The kind of stream that a handle is, for the type that the application gave;
  * MPIX_QUEUE_ANY stands for any. */
@@ -139,197 +116,6 @@ static int mpix_queue_get_stream(const char *func, int type, void *stream,
     return MPI_SUCCESS;
 }
 
-int mpix_queue_get_st(const char *func, struct mpix_queue *queue)
-{
-    const ucp_st_queue_params_t params = {
-        .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM,
-        .stream     = queue->stream
-    };
-    ucs_status_t status = UCS_OK;
-
-    mpix_lock();
-    if (queue->st_queue == NULL) {
-        status = ucp_st_queue_create(mpix_global.st_worker, &params,
-                                     &queue->st_queue);
-    }
-    mpix_unlock();
-
-    if (status != UCS_OK) {
-        return mpix_fail(func, mpix_status_code(status),
-                         "cannot create a queue: %s",
-                         ucs_status_string(status));
-    }
-    return MPI_SUCCESS;
-}
-
-/* Makes a queue without an st queue. */
-static int mpix_queue_create(const char *func, ucs_gstream_h stream,
-                             mpix_comm_t *comm, MPIX_Queue *queue_p)
-{
-    struct mpix_queue *queue = calloc(1, sizeof(*queue));
-
-    if (queue == NULL) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
-    }
-
-    queue->stream = stream;
-    queue->comm   = comm;
-    ucs_list_head_init(&queue->colls);
-    mpix_queues_reap();
-    mpix_lock();
-    ucs_list_add_tail(&mpix_queues, &queue->list);
-    mpix_unlock();
-
-    *queue_p = queue;
-    return MPI_SUCCESS;
-}
-
-/* A stream that queues have been left goes with the last of them. Needs the
- * lock. */
-static ucs_status_t mpix_queue_put_stream(struct mpix_queue *queue)
-{
-    struct mpix_queue *other;
-
-    if (!queue->is_made) {
-        return UCS_OK;
-    }
-
-    ucs_list_for_each(other, &mpix_queues_freed, list) {
-        if ((other != queue) && (other->stream == queue->stream)) {
-            other->is_made = 1;
-            return UCS_OK;
-        }
-    }
-    return ucs_gstream_destroy(queue->stream);
-}
-
-/* Gives a queue back, if it is idle. Needs the lock. */
-static ucs_status_t mpix_queue_destroy(struct mpix_queue *queue)
-{
-    ucs_status_t status = UCS_OK;
-    unsigned i;
-
-    if (((queue->batch != NULL) && !mpix_batch_is_idle(queue->batch)) ||
-        !mpix_coll_is_idle(queue)) {
-        return UCS_ERR_BUSY;
-    }
-    if (queue->st_queue != NULL) {
-        status = ucp_st_queue_destroy(queue->st_queue);
-    }
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    queue->st_queue = NULL;
-    status          = mpix_queue_put_stream(queue);
-    if (status == UCS_ERR_BUSY) {
-        return status; /* The application's own commands are under way */
-    }
-
-    mpix_coll_leave_queue(queue);
-    ucs_list_del(&queue->list);
-    if (queue->batch != NULL) {
-        mpix_batch_settle(queue->batch, queue->batch->waited);
-        mpix_batch_put(queue->batch);
-    }
-    if (queue->comm != NULL) {
-        mpix_comm_put(queue->comm);
-    }
-    for (i = 0; i < MPIX_QUEUE_MAX_SETS; ++i) {
-        free(queue->sets[i].requests);
-        free(queue->sets[i].ops);
-    }
-    ucs_gstream_word_put(queue->end);
-    free(queue);
-    return UCS_OK;
-}
-
-/* Has the stream tell that it has run everything. Nothing else asks it then: a
- * stream of a GPU may be gone as soon as its queue is freed. */
-static void mpix_queue_put_end(struct mpix_queue *queue)
-{
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WRITE64};
-
-    queue->end = ucs_gstream_word_get();
-    if (queue->end == NULL) {
-        return;
-    }
-
-    cmd.u.word.address = queue->end;
-    cmd.u.word.value   = 1;
-    if (ucs_gstream_enqueue(queue->stream, &cmd, 1) != UCS_OK) {
-        ucs_gstream_word_put(queue->end);
-        queue->end = NULL;
-    }
-}
-
-unsigned mpix_queues_reap(void)
-{
-    unsigned count = 0;
-    struct mpix_queue *queue, *tmp;
-
-    mpix_host_lock(); /* A request's wait may use a queue that was freed */
-    mpix_lock();
-    ucs_list_for_each_safe(queue, tmp, &mpix_queues_freed, list) {
-        count += ((queue->end != NULL) &&
-                  !__atomic_load_n(queue->end, __ATOMIC_ACQUIRE)) ||
-                 (mpix_queue_destroy(queue) != UCS_OK);
-    }
-    mpix_unlock();
-    mpix_host_unlock();
-    return count;
-}
-
-ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
-{
-    ucs_status_t status = UCS_OK;
-    struct mpix_queue *queue;
-
-    mpix_queues_reap();
-    mpix_lock();
-    ucs_list_for_each(queue, &mpix_queues, list) {
-        if (queue->stream == stream) {
-            status = UCS_ERR_BUSY;
-            goto out;
-        }
-    }
-    ucs_list_for_each(queue, &mpix_queues_freed, list) {
-        if (queue->stream == stream) {
-            queue->is_made = 1;
-            status         = UCS_INPROGRESS;
-            break;
-        }
-    }
-
-out:
-    mpix_unlock();
-    return status;
-}
-
-int mpix_queue_open(const char *func, ucs_gstream_h stream, MPIX_Queue *queue_p)
-{
-    MPIX_Queue queue = MPIX_QUEUE_NULL;
-    int rc;
-
-    rc = mpix_global_init(func);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_create(func, stream, NULL, &queue);
-    }
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
-
-    rc = mpix_queue_get_st(func, queue);
-    if (rc == MPI_SUCCESS) {
-        *queue_p = queue;
-    } else {
-        mpix_lock();
-        mpix_queue_destroy(queue);
-        mpix_unlock();
-    }
-    return rc;
-}
-
 /* Makes a queue on what the application gave, with an st queue if it needs one.
  * The communicator is the queue's. */
 static int mpix_queue_make(const char *func, int type, void *handle,
@@ -343,8 +129,13 @@ static int mpix_queue_make(const char *func, int type, void *handle,
         return rc;
     }
 
-    rc = (type != MPIX_QUEUE_ANY) ? mpix_queue_open(func, stream, queue_p) :
-                       mpix_queue_create(func, stream, comm, queue_p);
+    mpix_queues_reap();
+    if (type == MPIX_QUEUE_ANY) {
+        rc = mpix_queue_create(func, stream, comm, queue_p);
+    } else {
+        rc = mpix_global_init(func);
+        rc = (rc == MPI_SUCCESS) ? mpix_queue_open(func, stream, queue_p) : rc;
+    }
     if (rc == MPI_SUCCESS) {
         (*queue_p)->is_made = is_made;
     } else if (is_made) {
@@ -409,91 +200,6 @@ int MPIX_Create_queue_comm(MPI_Comm comm, void *stream, MPIX_Queue *queue)
 int MPIX_Create_queue_stream(void *stream, MPIX_Queue *queue)
 {
     return MPIX_Create_queue_comm(MPI_COMM_WORLD, stream, queue);
-}
-
-int mpix_queue_free(const char *func, MPIX_Queue queue)
-{
-    ucs_status_t status;
-
-    if (!mpix_queue_is_valid(queue)) {
-        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
-                         (void*)queue);
-    }
-
-    if (queue->batch != NULL) {
-        mpix_batch_cancel(queue->batch);
-    }
-    mpix_host_lock(); /* As mpix_queues_reap() */
-    mpix_lock();
-    status = mpix_queue_destroy(queue);
-    mpix_unlock();
-    mpix_host_unlock();
-
-    if (status != UCS_OK) {
-        mpix_queue_put_end(queue);
-        mpix_lock();
-        ucs_list_del(&queue->list);
-        ucs_list_add_tail(&mpix_queues_freed, &queue->list);
-        mpix_unlock();
-    }
-    mpix_queues_reap();
-    return MPI_SUCCESS;
-}
-
-int MPIX_Queue_free(MPIX_Queue *queue)
-{
-    int rc = mpix_queue_free("MPIX_Queue_free",
-                             (queue == NULL) ? MPIX_QUEUE_NULL : *queue);
-
-    if (rc == MPI_SUCCESS) {
-        *queue = MPIX_QUEUE_NULL;
-    }
-    return mpix_raise(MPI_COMM_NULL, rc);
-}
-
-int MPIX_Free_queue(MPIX_Queue queue)
-{
-    return mpix_raise(MPI_COMM_NULL, mpix_queue_free("MPIX_Free_queue", queue));
-}
-
-void mpix_queues_cancel(void)
-{
-    struct mpix_queue *queue;
-
-    /* No other thread makes or frees a queue now */
-    ucs_list_for_each(queue, &mpix_queues, list) {
-        if (queue->batch != NULL) {
-            mpix_batch_cancel(queue->batch);
-        }
-    }
-}
-
-void mpix_queues_cleanup(void)
-{
-    unsigned count = 0;
-    unsigned spins = 0;
-    unsigned num_busy;
-    struct mpix_queue *queue, *tmp;
-
-    while (((num_busy = mpix_queues_reap()) > 0) &&
-           (spins < MPIX_QUEUE_MAX_SPINS)) {
-        mpix_backoff(&spins);
-    }
-    if (num_busy > 0) {
-        mpix_warn("%u queues that were freed have not run all their commands "
-                  "at MPI_Finalize", num_busy);
-    }
-
-    mpix_lock();
-    ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
-        count += !queue->is_internal;
-        mpix_queue_destroy(queue);
-    }
-    mpix_unlock();
-    if (count > 0) {
-        mpix_warn("%u %s not freed before MPI_Finalize", count,
-                  (count == 1) ? "queue was" : "queues were");
-    }
 }
 
 /* Names the operation that put a queue into error. The communicator is that of

@@ -11,7 +11,7 @@
 #include "binding/mpix_handle.h"
 #include "mpix_group.h"
 #include "mpix_host_stream.h"
-#include "request/mpix_queues.h"
+#include "mpix_queue_free.h"
 
 #include <ucs_gstream.h>
 

@@ -144,7 +144,7 @@ static void mpix_coll_put(mpix_coll_t *coll, MPI_Request request)
 
     mpix_lock();
     record        = mpix_request_find(request);
-    record->scope = MPIX_REQ_SCOPE_COLL;
+    record->scope = MPIX_COMM_SCOPE_COLL;
     mpix_unlock();
 
     coll->messages[coll->num_messages]  = request;
@@ -324,6 +324,11 @@ void mpix_coll_push(mpix_req_t *req)
     mpix_coll_t *coll = req->coll;
     int i;
 
+    if (req->kind != MPIX_REQ_COLL) {
+        mpix_match_push(req);
+        return;
+    }
+
     req->match_status = UCS_OK;
     mpix_request_set_state(req, MPIX_REQ_PENDING);
     ucs_list_add_tail(&mpix_colls_matching, &coll->matching);
@@ -370,7 +375,7 @@ static int mpix_coll_test(mpix_coll_t *coll)
 
 unsigned mpix_coll_progress(void)
 {
-    unsigned count = 0;
+    unsigned count = mpix_match_progress();
     mpix_coll_t *coll, *tmp;
 
     ucs_list_for_each_safe(coll, tmp, &mpix_colls_matching, matching) {
@@ -421,6 +426,10 @@ ucs_status_t mpix_coll_cancel(mpix_req_t *req)
     mpix_coll_t *coll = req->coll;
     ucs_status_t status;
     int i;
+
+    if (req->kind != MPIX_REQ_COLL) {
+        return mpix_match_cancel(req);
+    }
 
     mpix_coll_wait_left(coll);
     status = mpix_coll_is_over(coll);
@@ -479,13 +488,13 @@ void mpix_coll_destroy(mpix_coll_t *coll)
     }
 
     if (coll->queue != MPIX_QUEUE_NULL) {
-        MPIX_Queue_free(&coll->queue);
+        mpix_queue_shut(coll->queue);
     }
     for (i = 0; i < coll->num_messages; ++i) {
-        MPI_Request_free(&coll->messages[i]);
+        mpix_request_free(&coll->messages[i]);
     }
     for (i = 0; i < coll->num_members; ++i) {
-        MPI_Request_free(&coll->members[i]);
+        mpix_request_free(&coll->members[i]);
     }
 
     mpix_lock();

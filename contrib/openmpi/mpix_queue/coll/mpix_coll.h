@@ -188,9 +188,9 @@ static inline int mpix_coll_is_apart(const mpix_coll_t *coll)
 mpix_coll_t *mpix_coll_create(const char *func);
 
 
-/* The matching, of requests of kind MPIX_REQ_COLL. With the lock. */
+/* The matching. With the lock. */
 
-/* Refuse what cannot be matched. Returns an MPI code. */
+/* Refuse a collective that cannot be matched. Returns an MPI code. */
 int mpix_coll_check(const mpix_where_t *where);
 
 /* Call a function for each message, until one returns an error. Returns that
@@ -199,14 +199,14 @@ int mpix_coll_for_each(const mpix_where_t *where, const mpix_coll_t *coll,
                        int (*func)(const mpix_where_t *where,
                                    mpix_req_t *req));
 
-/* Begin to match. */
+/* As mpix_match_push(), of any request. */
 void mpix_coll_push(mpix_req_t *req);
 
-/* Look which collectives are matched; returns their number. */
+/* As mpix_match_progress(), of all requests. */
 unsigned mpix_coll_progress(void);
 
-/* As mpix_match_cancel(). UCS_INPROGRESS if that has no effect yet, but will
- * have in a moment: everything has run. */
+/* As mpix_match_cancel(), of any request. UCS_INPROGRESS if that has no effect
+ * yet, but will have in a moment: everything has run. */
 ucs_status_t mpix_coll_cancel(mpix_req_t *req);
 
 /* The host's calls as MPI_Wait: how the last use stands, UCS_INPROGRESS while
@@ -223,9 +223,6 @@ void mpix_colls_cleanup(void);
 
 
 /* The calls that enqueue. */
-
-/* What mpix_enqueue_requests() finds where there is a collective. */
-#define MPIX_COLL_FOUND (-1)
 
 typedef struct mpix_coll_call {
     const char        *func;

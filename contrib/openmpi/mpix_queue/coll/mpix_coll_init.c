@@ -218,6 +218,15 @@ static int mpix_coll_count(MPI_Comm handle, int *tag_p)
 static int mpix_coll_make(mpix_coll_t *coll, const mpix_coll_args_t *args,
                           MPI_Request *request)
 {
+    mpix_req_args_t record = {
+        .maker    = coll->func,
+        .kind     = MPIX_REQ_COLL,
+        .datatype = MPI_BYTE,
+        .rank     = MPI_PROC_NULL,
+        .comm     = args->comm,
+        .coll     = coll,
+        .req_p    = &coll->req
+    };
     MPI_Request made = MPI_REQUEST_NULL;
     int rc;
 
@@ -228,7 +237,9 @@ static int mpix_coll_make(mpix_coll_t *coll, const mpix_coll_args_t *args,
 
     rc = mpix_coll_build(coll, args);
     if (rc == MPI_SUCCESS) {
-        rc = mpix_request_made_coll(coll, args->comm, made);
+        record.is_stand_in = !coll->is_native;
+        rc                 = mpix_raise(args->comm,
+                                        mpix_request_record(&record, made));
     }
     if (rc != MPI_SUCCESS) {
         PMPI_Request_free(&made);

@@ -9,7 +9,6 @@
 #include "mpix_queue.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
-#include "coll/mpix_coll.h"
 #include "mpix_joint.h"
 #include "mpix_queues.h"
 #include "mpix_request.h"
@@ -221,13 +220,10 @@ static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
 static int mpix_enqueue(const mpix_enqueue_call_t *call,
                         const MPI_Request *requests)
 {
-    const int count                  = call->count;
-    const mpix_coll_call_t coll_call = {
+    const int count                    = call->count;
+    const mpix_joint_call_t joint_call = {
         call->func, call->queue, count, requests,
         call->enqueue == ucp_st_enqueue_waitall
-    };
-    const mpix_joint_call_t joint_call = {
-        call->func, call->queue, count, requests, coll_call.is_wait
     };
     mpix_queue_set_t *set;
     ucs_status_t status;
@@ -246,9 +242,7 @@ static int mpix_enqueue(const mpix_enqueue_call_t *call,
     }
 
     rc = mpix_enqueue_ops(call->func, call->queue, count, requests, &set);
-    if (rc == MPIX_COLL_FOUND) {
-        return mpix_coll_enqueue(&coll_call);
-    } else if (rc == MPIX_JOINT_FOUND) {
+    if (rc == MPIX_JOINT_FOUND) {
         return mpix_joint_enqueue(&joint_call);
     }
     if (rc != MPI_SUCCESS) {
@@ -279,58 +273,4 @@ int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
     };
 
     return mpix_enqueue(&call, requests);
-}
-
-/* The way out of all functions here: the usual one does not look up
- * anything. */
-static int mpix_enqueue_return(int count, const MPI_Request *requests, int rc)
-{
-    if (ucs_likely(rc == MPI_SUCCESS)) {
-        return rc;
-    }
-    return mpix_raise(mpix_request_comm(count, requests), rc);
-}
-
-int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request)
-{
-    const mpix_enqueue_call_t call = {
-        "MPIX_Enqueue_start_req", queue, 1, ucp_st_enqueue_startall
-    };
-    int rc;
-
-    /* As MPI_Start */
-    if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
-        rc = mpix_fail(call.func, MPI_ERR_REQUEST,
-                       "the request is MPI_REQUEST_NULL");
-    } else {
-        rc = mpix_enqueue(&call, request);
-    }
-    return mpix_enqueue_return(1, request, rc);
-}
-
-int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[])
-{
-    const mpix_enqueue_call_t call = {
-        "MPIX_Enqueue_startall", queue, count, ucp_st_enqueue_startall
-    };
-
-    return mpix_enqueue_return(count, requests, mpix_enqueue(&call, requests));
-}
-
-int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request)
-{
-    const mpix_enqueue_call_t call = {
-        "MPIX_Enqueue_wait_req", queue, 1, ucp_st_enqueue_waitall
-    };
-
-    return mpix_enqueue_return(1, request, mpix_enqueue(&call, request));
-}
-
-int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[])
-{
-    const mpix_enqueue_call_t call = {
-        "MPIX_Enqueue_waitall", queue, count, ucp_st_enqueue_waitall
-    };
-
-    return mpix_enqueue_return(count, requests, mpix_enqueue(&call, requests));
 }

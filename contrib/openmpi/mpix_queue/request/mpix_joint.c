@@ -90,6 +90,15 @@ static int mpix_joint_find(const char *func, int count,
 static int mpix_joint_make(const char *func, MPI_Comm comm, mpix_joint_t *joint,
                            MPI_Request *request)
 {
+    const mpix_req_args_t args = {
+        .maker    = func,
+        .kind     = MPIX_REQ_EXCHANGE,
+        .datatype = MPI_BYTE,
+        .rank     = MPI_PROC_NULL,
+        .comm     = comm,
+        .joint    = joint,
+        .req_p    = &joint->req
+    };
     MPI_Request made;
     int rc;
 
@@ -98,7 +107,7 @@ static int mpix_joint_make(const char *func, MPI_Comm comm, mpix_joint_t *joint,
         return rc;
     }
 
-    rc = mpix_request_made_joint(joint, func, comm, made);
+    rc = mpix_request_record(&args, made);
     if (rc != MPI_SUCCESS) {
         PMPI_Request_free(&made);
         return rc;

@@ -8,11 +8,8 @@
 
 #include "mpix_match.h"
 #include "binding/mpix_backoff.h"
-#include "binding/mpix_binding.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
-#include "binding/mpix_leave.h"
-#include "coll/mpix_coll.h"
 #include "mpix_joint.h"
 
 #include <stdio.h>
@@ -46,19 +43,13 @@ static void mpix_match_delist(mpix_req_t *req)
 
 void mpix_match_push(mpix_req_t *req)
 {
-    if (req->kind == MPIX_REQ_COLL) {
-        mpix_coll_push(req);
-        return;
-    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+    if (req->kind == MPIX_REQ_EXCHANGE) {
         mpix_joint_push(req);
         return;
     }
 
     req->match_status = UCS_OK;
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
-    if (mpix_binding()->wake != NULL) {
-        mpix_binding()->wake();
-    }
 }
 
 const char *mpix_match_cause(ucs_status_t status)
@@ -273,33 +264,14 @@ unsigned mpix_match_progress(void)
 {
     return mpix_peer_progress() + mpix_match_progress_pending() +
            ucp_st_worker_progress(mpix_global.st_worker) +
-           mpix_match_progress_running() + mpix_joint_progress() +
-           mpix_coll_progress();
-}
-
-void mpix_match_hook(ucp_worker_h worker)
-{
-    if (!mpix_global_is_pml_worker(worker) || !mpix_trylock()) {
-        return;
-    }
-
-    if (mpix_global.state == MPIX_STATE_CLOSED) {
-        mpix_leave_progress();
-    } else if (mpix_match_is_active()) {
-        mpix_match_progress();
-    } else if (mpix_global.st_worker != NULL) {
-        ucp_st_worker_progress(mpix_global.st_worker);
-    }
-    mpix_unlock();
+           mpix_match_progress_running() + mpix_joint_progress();
 }
 
 ucs_status_t mpix_match_cancel(mpix_req_t *req)
 {
     ucs_status_t status;
 
-    if (req->kind == MPIX_REQ_COLL) {
-        return mpix_coll_cancel(req);
-    } else if (req->kind == MPIX_REQ_EXCHANGE) {
+    if (req->kind == MPIX_REQ_EXCHANGE) {
         return mpix_joint_cancel(req);
     } else if (req->joint != NULL) {
         return UCS_ERR_BUSY;

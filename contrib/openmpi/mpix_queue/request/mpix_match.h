@@ -10,30 +10,23 @@
 
 #include "mpix_request.h"
 
-#include <ucs/sys/compiler_def.h>
-#include <ucp/api/ucp.h>
 
 /* Requests that are being matched. Written under the lock, read without it by
  * every progress call of MPI: a stale value only delays matching. */
 extern unsigned mpix_match_count;
-
-
-/* Progress matching, or the st worker alone if nothing is being matched, from
- * within a progress call on 'worker'. Does nothing unless that is pml/ucx's, or
- * if a thread is at it already. */
-void mpix_match_hook(ucp_worker_h worker);
 
 static inline int mpix_match_is_active(void)
 {
     return __atomic_load_n(&mpix_match_count, __ATOMIC_RELAXED) != 0;
 }
 
-/* Progress the exchange of addresses, the st worker and all requests. Returns
- * the number of things done. Needs the lock, which it gives up meanwhile; not
- * from within a UCP callback. */
+/* Progress the exchange of addresses, the st worker and all requests but
+ * collectives. Returns the number of things done. Needs the lock, which it
+ * gives up meanwhile; not from within a UCP callback. */
 unsigned mpix_match_progress(void);
 
-/* Begin to match an IDLE request whose peer was got. Needs the lock. */
+/* Begin to match an IDLE request, no collective, whose peer was got. Needs the
+ * lock. */
 void mpix_match_push(mpix_req_t *req);
 
 /* Take a request that is PENDING or MATCHING out of its list; nothing in
@@ -47,8 +40,9 @@ const char *mpix_match_cause(ucs_status_t status);
  * pushed: to wait for it would take forever. Needs the lock. */
 int mpix_match_lacks_half(const mpix_req_t *req);
 
-/* Undo what matching did to a request, in any state. UCS_ERR_BUSY, with no
- * effect, if the request is in use on a queue. Needs the lock. */
+/* Undo what matching did to a request, no collective, in any state.
+ * UCS_ERR_BUSY, with no effect, if the request is in use on a queue. Needs the
+ * lock. */
 ucs_status_t mpix_match_cancel(mpix_req_t *req);
 
 /* Progress the PML and all that MPI does. Takes no lock. */

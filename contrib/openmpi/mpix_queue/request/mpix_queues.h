@@ -7,13 +7,14 @@
 
 #include "binding/mpix_comm.h"
 #include "mpix_queue.h"
-#include "once/mpix_batch.h"
 
 #include <ucp_st.h>
 #include <ucs_gstream.h>
 #include <ucs/datastruct/list.h>
 
 #include <stdint.h>
+
+struct mpix_batch;
 
 
 /* Arrays of requests whose operations a queue remembers */
@@ -44,7 +45,7 @@ struct mpix_queue {
                                   command */
     mpix_comm_t      *comm;    /* Of messages without one; NULL if that is
                                   MPI_COMM_WORLD. Constant */
-    mpix_batch_t     *batch;   /* Messages that are used once; NULL until
+    struct mpix_batch *batch;  /* Messages that are used once; NULL until
                                   needed; of the same thread */
     ucs_list_link_t  colls;    /* Collectives that were last started here; needs
                                   the lock */
@@ -54,11 +55,20 @@ struct mpix_queue {
 };
 
 
+/* Live queues, and those that the application has freed and whose commands are
+ * under way. Protected by the lock. */
+extern ucs_list_link_t mpix_queues, mpix_queues_freed;
+
 /* Tell whether a handle, of any value, is a live queue. Takes the lock. */
 int mpix_queue_is_valid(MPIX_Queue queue);
 
-/* Make a queue on a stream of this library, as MPIX_Queue_init() does for an
- * application. Returns an MPI code that is not raised. Takes the lock. */
+/* Make a queue, without an st queue. The communicator is the queue's. Returns
+ * an MPI code that is not raised. Takes the lock. */
+int mpix_queue_create(const char *func, ucs_gstream_h stream, mpix_comm_t *comm,
+                      MPIX_Queue *queue_p);
+
+/* Make a queue with an st queue, where the st worker is there. Returns an MPI
+ * code that is not raised. Takes the lock. */
 int mpix_queue_open(const char *func, ucs_gstream_h stream,
                     MPIX_Queue *queue_p);
 
@@ -66,18 +76,25 @@ int mpix_queue_open(const char *func, ucs_gstream_h stream,
  * not raised. Takes the lock. */
 int mpix_queue_get_st(const char *func, struct mpix_queue *queue);
 
-/* Free a queue: it goes at once, or when its last command has run. MPI_ERR_ARG,
- * which is not raised, if there is no such queue. Takes the lock. */
-int mpix_queue_free(const char *func, MPIX_Queue queue);
+/* Give back what a queue has of others, if it is idle. Needs the lock. */
+ucs_status_t mpix_queue_close(struct mpix_queue *queue);
 
-/* Destroy the queues that were freed and have run everything meanwhile. Returns
- * how many have not. Takes the locks of the host's calls and of the library. */
-unsigned mpix_queues_reap(void);
+/* Take a closed queue out of its list and free it. Needs the lock. */
+void mpix_queue_destroy(struct mpix_queue *queue);
 
-/* The application frees a stream. UCS_ERR_BUSY if it has a queue;
- * UCS_INPROGRESS if one was freed that is under way, which has the stream from
- * now on. Takes the locks. */
-ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream);
+/* Leave a queue to mpix_queues_reap(), for which its stream tells that it has
+ * run everything. Takes the lock. */
+void mpix_queue_retire(struct mpix_queue *queue);
+
+/* Free a queue of mpix_queue_open() without messages that are used once or
+ * collectives: it goes at once, or when its last command has run. Takes the
+ * lock. */
+void mpix_queue_shut(struct mpix_queue *queue);
+
+
+/* What mpix_enqueue_requests() returns, with no effect, where there is a
+ * collective. */
+#define MPIX_COLL_FOUND (-1)
 
 /* Start or wait for requests. Returns an MPI code that is not raised. Takes the
  * lock. */
@@ -86,14 +103,5 @@ int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
 
 /* The cause of a refusal, in the words of this interface. */
 const char *mpix_enqueue_cause(ucs_status_t status, int is_start);
-
-/* MPI_Finalize has begun: cancel the messages that are not started. MPI calls
- * back: without the lock. */
-void mpix_queues_cancel(void);
-
-/* Wait, for some seconds at most, for queues that were freed; destroy those
- * that the application has left, and warn of what stays. MPI may not be called
- * any more. Takes the locks. */
-void mpix_queues_cleanup(void);
 
 #endif

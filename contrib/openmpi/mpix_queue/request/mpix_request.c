@@ -10,11 +10,10 @@
 #endif
 
 #include "mpix_request.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
-#include "coll/mpix_coll.h"
+#include "binding/mpix_upcalls.h"
 #include "mpix_joint.h"
 #include "mpix_match.h"
 
@@ -26,9 +25,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Looks at a collective that ends: some seconds at most */
-#define MPIX_REQUEST_MAX_SPINS 10000
-
 KHASH_MAP_INIT_INT64(mpix_req, mpix_req_t*)
 
 /* Records by handle. Protected by the lock. */
@@ -36,22 +32,6 @@ static khash_t(mpix_req) mpix_reqs;
 
 unsigned mpix_request_given;
 unsigned mpix_request_filter[1 << MPIX_REQ_FILTER_BITS];
-
-
-/* What MPI_*_init is given. */
-typedef struct mpix_req_args {
-    const char      *maker;
-    mpix_req_kind_t kind;
-    ucp_st_mode_t   mode;
-    const void      *buffer;
-    MPI_Count       count;
-    MPI_Datatype    datatype;
-    int             rank;
-    int             tag;
-    MPI_Comm        comm;
-    mpix_coll_t     *coll;
-    mpix_joint_t    *joint;
-} mpix_req_args_t;
 
 
 /* A number of its own for each handle. Requests lie at equal distances, which
@@ -92,7 +72,7 @@ void mpix_request_count(MPI_Request handle, int change)
 int mpix_request_is_given(const mpix_req_t *req)
 {
     return (req->state != MPIX_REQ_IDLE) || (req->joint != NULL) ||
-           ((req->coll != NULL) && !req->coll->is_native);
+           req->is_stand_in;
 }
 
 /* What was changed may make a difference. */
@@ -192,7 +172,7 @@ const char *mpix_request_name(const mpix_req_t *req, char *buffer, size_t max)
                  req->peer->world_rank);
     }
     snprintf(buffer, max, "%s%s%s",
-             (req->scope & MPIX_REQ_SCOPE_COLL) ? "a collective's " : "",
+             (req->scope & MPIX_COMM_SCOPE_COLL) ? "a collective's " : "",
              mpix_request_str(req, str, sizeof(str)), world);
     return buffer;
 }
@@ -253,8 +233,7 @@ void mpix_request_resolve_peers(mpix_comm_t *comm)
     })
 }
 
-/* Needs the lock. */
-static void mpix_request_destroy(mpix_req_t *req)
+void mpix_request_destroy(mpix_req_t *req)
 {
     mpix_request_set_state(req, MPIX_REQ_IDLE);
     if (mpix_request_is_given(req)) {
@@ -267,28 +246,11 @@ static void mpix_request_destroy(mpix_req_t *req)
     free(req);
 }
 
-/* Ends what a request has. A collective that has run everything may need a
- * moment to say so, for which the lock is given up. Needs the lock. */
-static ucs_status_t mpix_request_cancel(mpix_req_t *req)
-{
-    unsigned spins = 0;
-    ucs_status_t status;
-
-    while (((status = mpix_match_cancel(req)) == UCS_INPROGRESS) &&
-           (spins < MPIX_REQUEST_MAX_SPINS)) {
-        mpix_unlock();
-        mpix_backoff(&spins);
-        mpix_lock();
-    }
-    return status;
-}
-
 /* Puts a record into the table, in place of one whose request was freed behind
  * this library's back. */
 static int mpix_request_insert(mpix_req_t *req)
 {
-    mpix_coll_t *coll = NULL;
-    mpix_req_t *old   = NULL;
+    mpix_req_t *old = NULL;
     khiter_t iter;
     int ret;
 
@@ -299,25 +261,14 @@ static int mpix_request_insert(mpix_req_t *req)
         kh_val(&mpix_reqs, iter) = req;
     }
 
-    if ((old != NULL) && (old->joint != NULL)) {
-        if (mpix_joint_forget(old) == UCS_OK) {
-            mpix_request_destroy(old);
-        } /* Else its exchange needs it */
-    } else if (old != NULL) {
-        if (mpix_request_cancel(old) == UCS_OK) {
-            coll = old->coll;
-        }
-        if (old->coll == coll) {
-            mpix_request_destroy(old);
-        } /* Else a collective that is in use needs it */
+    if (old != NULL) {
+        mpix_upcalls.request_lost(old);
     }
     mpix_unlock();
-    mpix_coll_destroy(coll);
     return (ret >= 0) ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Leaves a record of a request that MPI has made. */
-static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
+static int mpix_request_make(const mpix_req_args_t *args, MPI_Request handle)
 {
     mpix_req_t *req;
     int rc;
@@ -337,6 +288,7 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
     req->datatype    = args->datatype;
     req->is_in_place = (args->buffer == MPI_IN_PLACE);
     req->coll        = args->coll;
+    req->is_stand_in = args->is_stand_in;
     req->joint       = args->joint;
 
     rc = mpix_comm_get(args->comm, &req->comm);
@@ -358,11 +310,8 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
                                 &req->buffer);
     }
     if (rc != MPI_ERR_NO_MEM) {
-        if (args->coll != NULL) {
-            args->coll->req = req;
-        }
-        if (args->joint != NULL) {
-            args->joint->req = req;
+        if (args->req_p != NULL) {
+            *args->req_p = req;
         }
         rc = mpix_request_insert(req);
     }
@@ -372,6 +321,16 @@ static int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
         mpix_unlock();
     }
     return rc;
+}
+
+int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle)
+{
+    int rc = mpix_request_make(args, handle);
+
+    return (rc == MPI_SUCCESS) ?
+                   rc :
+                   mpix_fail(args->maker, rc, "no memory for a record of the "
+                             "request");
 }
 
 /* The common end of the functions that make requests: 'rc' is what MPI said. */
@@ -385,8 +344,6 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
     rc = mpix_request_record(args, *request);
     if (rc != MPI_SUCCESS) {
         PMPI_Request_free(request);
-        rc = mpix_fail(args->maker, rc,
-                       "no memory for a record of the request");
         return mpix_raise(args->comm, rc);
     }
     return MPI_SUCCESS;
@@ -398,8 +355,9 @@ static int mpix_request_made(const mpix_req_args_t *args, int rc,
                     int rank, int tag, MPI_Comm comm, MPI_Request *request) \
     { \
         const mpix_req_args_t args = { \
-            "MPI_" #_name, _kind, _mode, buf, count, datatype, rank, tag, \
-            comm, NULL, NULL \
+            .maker = "MPI_" #_name, .kind = _kind, .mode = _mode, \
+            .buffer = buf, .count = count, .datatype = datatype, \
+            .rank = rank, .tag = tag, .comm = comm \
         }; \
         int rc = MPIX_NEXT(_name)(buf, count, datatype, rank, tag, comm, \
                                   request); \
@@ -430,91 +388,27 @@ MPIX_REQUEST_MAKER(Recv_init_c, void*, MPI_Count, MPIX_REQ_RECV,
                    UCP_ST_MODE_STANDARD)
 #endif
 
-int mpix_request_made_coll(mpix_coll_t *coll, MPI_Comm comm, MPI_Request handle)
+void mpix_request_remove(mpix_req_t *req)
 {
-    const mpix_req_args_t args = {
-        coll->func, MPIX_REQ_COLL, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
-        MPI_PROC_NULL, 0, comm, coll, NULL
-    };
-    int rc = mpix_request_record(&args, handle);
-
-    return (rc == MPI_SUCCESS) ?
-                   rc :
-                   mpix_raise(comm, mpix_fail(coll->func, rc, "no memory for a "
-                                              "record of the request"));
-}
-
-int mpix_request_made_joint(mpix_joint_t *joint, const char *maker,
-                            MPI_Comm comm, MPI_Request handle)
-{
-    const mpix_req_args_t args = {
-        maker, MPIX_REQ_EXCHANGE, UCP_ST_MODE_STANDARD, NULL, 0, MPI_BYTE,
-        MPI_PROC_NULL, 0, comm, NULL, joint
-    };
-    int rc = mpix_request_record(&args, handle);
-
-    return (rc == MPI_SUCCESS) ?
-                   rc :
-                   mpix_fail(maker, rc, "no memory for a record of the "
-                             "request");
-}
-
-/* Drops the record of a request that is about to be freed. MPI_ERR_PENDING,
- * with no effect, if its operation is in use. */
-static int mpix_request_drop(MPI_Request handle, MPI_Comm *comm_p)
-{
-    mpix_where_t where = {"MPI_Request_free", 1};
-    mpix_coll_t *coll  = NULL;
-    int rc             = MPI_SUCCESS;
-    mpix_joint_t *joint;
-    mpix_req_t *req;
-
-    *comm_p = MPI_COMM_NULL;
-
-    mpix_lock();
-    req = mpix_request_find(handle);
-    if (req == NULL) {
-        goto out;
-    }
-
-    *comm_p   = req->comm->handle;
-    where.req = req;
-    if (mpix_joint_is_member(req)) {
-        rc = mpix_joint_refuse(&where);
-        goto out;
-    }
-    if (mpix_request_cancel(req) != UCS_OK) {
-        rc        = mpix_request_fail(&where, MPI_ERR_PENDING,
-                                      "is started, and its wait has not "
-                                      "passed (MPIX_Queue_wait first)");
-        goto out;
-    }
+    mpix_joint_t *joint = (req->kind == MPIX_REQ_EXCHANGE) ? req->joint : NULL;
 
     kh_del(mpix_req, &mpix_reqs,
-           kh_get(mpix_req, &mpix_reqs, mpix_request_key(handle)));
-    coll  = req->coll;
-    joint = req->joint;
+           kh_get(mpix_req, &mpix_reqs, mpix_request_key(req->handle)));
     mpix_request_destroy(req);
     mpix_joint_free(joint);
-
-out:
-    mpix_unlock();
-    mpix_coll_destroy(coll);
-    return rc;
 }
 
-int MPI_Request_free(MPI_Request *request)
+void mpix_request_free(MPI_Request *request)
 {
-    MPI_Comm comm;
-    int rc;
+    mpix_req_t *req;
 
-    if (request != NULL) {
-        rc = mpix_request_drop(*request, &comm);
-        if (rc != MPI_SUCCESS) {
-            return mpix_raise(comm, rc);
-        }
+    mpix_lock();
+    req = mpix_request_find(*request);
+    if (req != NULL) {
+        mpix_request_remove(req);
     }
-    return MPIX_NEXT(Request_free)(request);
+    mpix_unlock();
+    MPIX_NEXT(Request_free)(request);
 }
 
 void mpix_request_cleanup(void)

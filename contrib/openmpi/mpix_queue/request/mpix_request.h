@@ -44,10 +44,6 @@ typedef enum {
 } mpix_req_state_t;
 
 
-/* Scope of the messages of collectives, with the context's bits beside it. */
-#define MPIX_REQ_SCOPE_COLL (1ull << 63)
-
-
 struct mpix_coll;
 struct mpix_joint;
 
@@ -75,6 +71,8 @@ typedef struct mpix_req {
     int              is_marked;  /* In the array that is being checked */
     uint64_t         scope;      /* 0, or of messages of a collective */
     struct mpix_coll *coll;      /* Of MPIX_REQ_COLL */
+    int              is_stand_in; /* Of a collective of an MPI that has none:
+                                    a receive from nobody */
     struct mpix_joint *joint;    /* Of MPIX_REQ_EXCHANGE; or the one that it is
                                     a member of, or NULL */
 } mpix_req_t;
@@ -151,15 +149,37 @@ void mpix_request_fill_status(const mpix_req_t *req, int code,
 /* Fill the status of a request that nothing was done with. */
 void mpix_request_empty_status(MPI_Status *status, int code);
 
-/* Leave a record of a collective's request that MPI has made. Returns an MPI
- * code, which has been raised. Takes the lock. */
-int mpix_request_made_coll(struct mpix_coll *coll, MPI_Comm comm,
-                           MPI_Request handle);
+/* What a request is made of. */
+typedef struct mpix_req_args {
+    const char        *maker;
+    mpix_req_kind_t   kind;
+    ucp_st_mode_t     mode;
+    const void        *buffer;
+    MPI_Count         count;
+    MPI_Datatype      datatype;
+    int               rank;
+    int               tag;
+    MPI_Comm          comm;
+    struct mpix_coll  *coll;
+    int               is_stand_in;
+    struct mpix_joint *joint;
+    mpix_req_t        **req_p; /* Where the record goes; or NULL */
+} mpix_req_args_t;
 
-/* The same of an exchange's. Returns an MPI code that is not raised. Takes the
- * lock. */
-int mpix_request_made_joint(struct mpix_joint *joint, const char *maker,
-                            MPI_Comm comm, MPI_Request handle);
+/* Leave a record of a request that MPI has made. Returns an MPI code that is
+ * not raised. Takes the lock. */
+int mpix_request_record(const mpix_req_args_t *args, MPI_Request handle);
+
+/* Free a record that is in no table. Needs the lock. */
+void mpix_request_destroy(mpix_req_t *req);
+
+/* Take the record of a request that was cancelled out of the table and free it.
+ * An exchange gives its members back. Needs the lock. */
+void mpix_request_remove(mpix_req_t *req);
+
+/* MPI_Request_free() for this library's own messages and exchanges, which were
+ * cancelled or never matched. Takes the lock. */
+void mpix_request_free(MPI_Request *request);
 
 /* Look a handle up; NULL if it is no persistent request. Needs the lock. */
 mpix_req_t *mpix_request_find(MPI_Request handle);
@@ -196,8 +216,8 @@ MPI_Comm mpix_request_comm(int count, const MPI_Request *requests);
  * that is possible. Needs the lock. */
 void mpix_request_resolve_peers(mpix_comm_t *comm);
 
-/* Free all operations and records; warns of operations in use. Needs the
- * lock. */
+/* Free all operations and records, when collectives are gone; warns of
+ * operations in use. Needs the lock. */
 void mpix_request_cleanup(void);
 
 #define MPIX_REQ_STR_MAX  96

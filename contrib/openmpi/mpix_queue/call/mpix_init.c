@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_global.c - what a process has once: the lock and the st worker.
+ * mpix_init.c - how the library begins and ends in a process.
  *
- * Made at the first use. It ends in steps. An attribute of MPI_COMM_SELF, which
- * MPI_Finalize deletes first, tells that MPI may not be called any more; peers
- * are told that nothing more will be matched. What uses the PML's worker ends
- * when that is destroyed. The st worker does not use the PML and goes after
- * MPI_Finalize, which returns only when all ranks have entered it: until then
- * a peer's last message may need this rank's NIC.
+ * The st worker is made at the first use. All ends in steps. An attribute of
+ * MPI_COMM_SELF, which MPI_Finalize deletes first, tells that MPI may not be
+ * called any more; peers are told that nothing more will be matched. What uses
+ * the PML's worker ends when that is destroyed. The st worker does not use the
+ * PML and goes after MPI_Finalize, which returns only when all ranks have
+ * entered it: until then a peer's last message may need this rank's NIC.
  */
 #ifndef _GNU_SOURCE
 #  define _GNU_SOURCE 1 /* dladdr() */
@@ -16,31 +16,27 @@
 #  include "config.h"
 #endif
 
+#include "mpix_init.h"
 #include "binding/mpix_binding.h"
 #include "binding/mpix_comm.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_leave.h"
 #include "binding/mpix_next.h"
+#include "binding/mpix_upcalls.h"
 #include "coll/mpix_coll.h"
 #include "mpix_host.h"
 #include "mpix_level.h"
+#include "mpix_match_thread.h"
+#include "mpix_queue_free.h"
+#include "mpix_request_free.h"
 #include "once/mpix_batch.h"
-#include "request/mpix_queues.h"
 #include "request/mpix_request.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-mpix_global_t mpix_global = {
-    .lock       = PTHREAD_MUTEX_INITIALIZER,
-    .state      = MPIX_STATE_NONE,
-    .world_rank = -1,
-    .self       = MPI_COMM_NULL,
-    .probed     = MPI_COMM_NULL
-};
 
 /* Held by the thread that makes the st worker, while others wait for it. Not
  * the lock, which calls that need no st worker take, too; and MPI's calls in
@@ -55,9 +51,8 @@ static int mpix_global_is_wrapped;
 static int mpix_global_is_attached;
 
 
-void mpix_global_forked(void)
+void mpix_init_forked(void)
 {
-    pthread_mutex_init(&mpix_global.lock, NULL);
     pthread_mutex_init(&mpix_global_init_lock, NULL);
 }
 
@@ -105,15 +100,6 @@ int MPI_Init(int *argc, char ***argv)
     return MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided);
 }
 
-int mpix_mpi_is_active(void)
-{
-    int initialized, finalized;
-
-    PMPI_Initialized(&initialized);
-    PMPI_Finalized(&finalized);
-    return initialized && !finalized;
-}
-
 static void mpix_global_learn_rank(void)
 {
     int rank;
@@ -140,21 +126,6 @@ static int mpix_global_check_mpi(const char *func)
                          "and not PMPI_Init");
     }
     return MPI_SUCCESS;
-}
-
-mpix_state_t mpix_global_get_state(void)
-{
-    mpix_state_t state;
-
-    mpix_lock();
-    state = mpix_global.state;
-    mpix_unlock();
-    return state;
-}
-
-void mpix_global_set_pml_worker(ucp_worker_h worker)
-{
-    __atomic_store_n(&mpix_global.pml_worker, worker, __ATOMIC_RELAXED);
 }
 
 static int mpix_global_init_worker(const char *func,
@@ -263,6 +234,7 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     mpix_leave_begin();
     mpix_unlock();
 
+    mpix_match_thread_stop();
     if ((binding != NULL) && (binding->finalize != NULL)) {
         binding->finalize();
     }
@@ -275,24 +247,11 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     return PMPI_Comm_free_keyval(&keyval);
 }
 
-int mpix_global_attach_finalize(void)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int is_attached;
-    int keyval, ret;
-
-    pthread_mutex_lock(&lock);
-    if (!is_attached) {
-        is_attached = (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
-                                               mpix_global_finalized, &keyval,
-                                               NULL) == MPI_SUCCESS) &&
-                      (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval,
-                                          NULL) == MPI_SUCCESS);
-    }
-    ret = is_attached;
-    pthread_mutex_unlock(&lock);
-    return ret;
-}
+const mpix_upcalls_t mpix_upcalls = {
+    .comm_freed   = mpix_request_resolve_peers,
+    .request_lost = mpix_request_lost,
+    .finalized    = mpix_global_finalized
+};
 
 /* With the init lock. */
 static ucs_status_t mpix_global_bind_once(int is_collective,
