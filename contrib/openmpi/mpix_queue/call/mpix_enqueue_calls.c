@@ -18,7 +18,7 @@
 static int mpix_enqueue_any(const char *func, MPIX_Queue queue, int count,
                             MPI_Request *requests, int is_wait)
 {
-    const mpix_coll_call_t call = {func, queue, count, requests, is_wait};
+    const mpix_enqueue_call_t call = {func, queue, count, requests, is_wait};
     int rc = mpix_enqueue_requests(func, queue, count, requests, is_wait);
 
     if (rc == MPIX_COLL_FOUND) {

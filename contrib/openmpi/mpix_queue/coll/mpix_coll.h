@@ -224,17 +224,9 @@ void mpix_colls_cleanup(void);
 
 /* The calls that enqueue. */
 
-typedef struct mpix_coll_call {
-    const char        *func;
-    struct mpix_queue *queue;
-    int               count;
-    const MPI_Request *requests;
-    int               is_wait;
-} mpix_coll_call_t;
-
 /* Start or wait for requests of which some are collectives. Returns an MPI code
  * that is not raised. Takes the lock. */
-int mpix_coll_enqueue(const mpix_coll_call_t *call);
+int mpix_coll_enqueue(const mpix_enqueue_call_t *call);
 
 /* Non-zero if the queue's stream has run the starts and waits of collectives.
  * With the lock. */

@@ -333,7 +333,7 @@ static int mpix_coll_can_leave(const mpix_coll_t *coll,
 }
 
 /* Whether this is the time to start it on a queue. */
-static int mpix_coll_check_start(const mpix_coll_call_t *call,
+static int mpix_coll_check_start(const mpix_enqueue_call_t *call,
                                  mpix_coll_t *coll)
 {
     if (coll->user == NULL) {
@@ -359,7 +359,7 @@ static int mpix_coll_check_start(const mpix_coll_call_t *call,
     return MPI_SUCCESS;
 }
 
-static int mpix_coll_check_wait(const mpix_coll_call_t *call,
+static int mpix_coll_check_wait(const mpix_enqueue_call_t *call,
                                 const mpix_coll_t *coll)
 {
     if (coll->started == coll->waited) {
@@ -376,7 +376,8 @@ static int mpix_coll_check_wait(const mpix_coll_call_t *call,
 }
 
 /* Checks a request that is a collective. With the lock. */
-static int mpix_coll_check_call(const mpix_coll_call_t *call, mpix_req_t *req)
+static int mpix_coll_check_call(const mpix_enqueue_call_t *call,
+                                mpix_req_t *req)
 {
     if (req->state != MPIX_REQ_MATCHED) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
@@ -392,8 +393,9 @@ static int mpix_coll_check_call(const mpix_coll_call_t *call, mpix_req_t *req)
 }
 
 /* Tells a call's collectives, as a list, from the rest. */
-static int mpix_coll_split(const mpix_coll_call_t *call, mpix_coll_t **colls_p,
-                           MPI_Request *rest, int *num_rest_p)
+static int mpix_coll_split(const mpix_enqueue_call_t *call,
+                           mpix_coll_t **colls_p, MPI_Request *rest,
+                           int *num_rest_p)
 {
     mpix_coll_t *colls = NULL;
     mpix_coll_t **tail = &colls;
@@ -432,7 +434,7 @@ static int mpix_coll_split(const mpix_coll_call_t *call, mpix_coll_t **colls_p,
 /* All that can be refused comes before what cannot be taken back: only where a
  * stream finds no memory, or a peer goes during the call, is a part of the
  * requests started. */
-static int mpix_coll_enqueue_rest(const mpix_coll_call_t *call,
+static int mpix_coll_enqueue_rest(const mpix_enqueue_call_t *call,
                                   MPI_Request *rest)
 {
     mpix_coll_t *colls, *coll;
@@ -455,7 +457,7 @@ static int mpix_coll_enqueue_rest(const mpix_coll_call_t *call,
     return rc;
 }
 
-int mpix_coll_enqueue(const mpix_coll_call_t *call)
+int mpix_coll_enqueue(const mpix_enqueue_call_t *call)
 {
     MPI_Request few[MPIX_COLL_MAX_REST];
     MPI_Request *rest = few;

@@ -17,20 +17,6 @@
 #include <string.h>
 
 
-typedef ucs_status_t (*mpix_enqueue_func_t)(ucp_st_queue_h queue,
-                                            const ucp_st_op_h *ops,
-                                            size_t count);
-
-
-/* A call of this interface. */
-typedef struct mpix_enqueue_call {
-    const char          *func;
-    struct mpix_queue   *queue;
-    int                 count;
-    mpix_enqueue_func_t enqueue;
-} mpix_enqueue_call_t;
-
-
 /* Room in a set. Grows with the largest call only. */
 static int mpix_enqueue_reserve(const char *func, mpix_queue_set_t *set,
                                 int count)
@@ -185,20 +171,20 @@ static int mpix_enqueue_is_twice(const mpix_where_t *where,
 
 /* Enqueueing failed: names the request that it is about. */
 static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
-                             const MPI_Request *requests, ucs_status_t status)
+                             ucs_status_t status)
 {
-    const int is_start = (call->enqueue == ucp_st_enqueue_startall);
+    const int is_start = !call->is_wait;
     mpix_where_t where = {call->func, call->count};
     ucs_status_t check;
 
     mpix_lock();
     for (; where.index < call->count; ++where.index) {
-        where.req = mpix_request_find(requests[where.index]);
+        where.req = mpix_request_find(call->requests[where.index]);
         if (where.req == NULL) {
             continue; /* MPI_REQUEST_NULL */
         }
 
-        check = mpix_enqueue_is_twice(&where, requests) ?
+        check = mpix_enqueue_is_twice(&where, call->requests) ?
                         UCS_ERR_INVALID_PARAM :
                         ucp_st_enqueue_check(call->queue->st_queue,
                                              where.req->op, is_start);
@@ -217,60 +203,46 @@ static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
                              mpix_enqueue_cause(status, is_start));
 }
 
-static int mpix_enqueue(const mpix_enqueue_call_t *call,
-                        const MPI_Request *requests)
+int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
+                          const MPI_Request *requests, int is_wait)
 {
-    const int count                    = call->count;
-    const mpix_joint_call_t joint_call = {
-        call->func, call->queue, count, requests,
-        call->enqueue == ucp_st_enqueue_waitall
-    };
+    const mpix_enqueue_call_t call = {func, queue, count, requests, is_wait};
     mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
 
-    if (!mpix_queue_is_valid(call->queue)) {
-        return mpix_fail(call->func, MPI_ERR_ARG, "%p is no live queue",
-                         (void*)call->queue);
+    if (!mpix_queue_is_valid(queue)) {
+        return mpix_fail(func, MPI_ERR_ARG, "%p is no live queue",
+                         (void*)queue);
     }
 
     if ((count < 0) || ((count > 0) && (requests == NULL))) {
-        return mpix_fail(call->func,
-                         (count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
+        return mpix_fail(func, (count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
                          (count < 0) ? "the count of requests is %d" :
                                        "%d requests at NULL", count);
     }
 
-    rc = mpix_enqueue_ops(call->func, call->queue, count, requests, &set);
+    rc = mpix_enqueue_ops(func, queue, count, requests, &set);
     if (rc == MPIX_JOINT_FOUND) {
-        return mpix_joint_enqueue(&joint_call);
+        return mpix_joint_enqueue(&call);
     }
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
-    if (call->queue->st_queue == NULL) {
+    if (queue->st_queue == NULL) {
         if (set->num_ops == 0) {
             return MPI_SUCCESS;
         }
-        rc = mpix_queue_get_st(call->func, call->queue);
+        rc = mpix_queue_get_st(func, queue);
         if (rc != MPI_SUCCESS) {
             return rc;
         }
     }
 
-    status = call->enqueue(call->queue->st_queue, set->ops, set->num_ops);
-    return (status == UCS_OK) ? MPI_SUCCESS :
-                                mpix_enqueue_fail(call, requests, status);
-}
-
-int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
-                          const MPI_Request *requests, int is_wait)
-{
-    const mpix_enqueue_call_t call = {
-        func, queue, count,
-        is_wait ? ucp_st_enqueue_waitall : ucp_st_enqueue_startall
-    };
-
-    return mpix_enqueue(&call, requests);
+    status = is_wait ? ucp_st_enqueue_waitall(queue->st_queue, set->ops,
+                                              set->num_ops) :
+                       ucp_st_enqueue_startall(queue->st_queue, set->ops,
+                                               set->num_ops);
+    return (status == UCS_OK) ? MPI_SUCCESS : mpix_enqueue_fail(&call, status);
 }

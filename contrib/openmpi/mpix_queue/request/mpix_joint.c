@@ -411,7 +411,7 @@ ucs_status_t mpix_joint_wait(ucp_st_queue_h queue, mpix_joint_t *joint)
 
 /* Refuses, before anything of a call is enqueued, what can be told by now. With
  * the lock. */
-static int mpix_joint_check_call(const mpix_joint_call_t *call,
+static int mpix_joint_check_call(const mpix_enqueue_call_t *call,
                                  const mpix_where_t *where)
 {
     const mpix_joint_t *joint = where->req->joint;
@@ -438,7 +438,7 @@ static int mpix_joint_check_call(const mpix_joint_call_t *call,
 
 /* Tells a call's exchanges, whose places in 'requests' are left, from the
  * rest. */
-static int mpix_joint_split(const mpix_joint_call_t *call,
+static int mpix_joint_split(const mpix_enqueue_call_t *call,
                             mpix_joint_t **joints, MPI_Request *rest)
 {
     mpix_where_t where = {call->func, call->count};
@@ -473,7 +473,7 @@ static int mpix_joint_split(const mpix_joint_call_t *call,
     return rc;
 }
 
-static int mpix_joint_enqueue_one(const mpix_joint_call_t *call, int index,
+static int mpix_joint_enqueue_one(const mpix_enqueue_call_t *call, int index,
                                   mpix_joint_t *joint)
 {
     const mpix_where_t where = {call->func, call->count, index, joint->req};
@@ -489,7 +489,7 @@ static int mpix_joint_enqueue_one(const mpix_joint_call_t *call, int index,
 }
 
 /* The rest comes first: it is refused as a whole. */
-static int mpix_joint_enqueue_split(const mpix_joint_call_t *call,
+static int mpix_joint_enqueue_split(const mpix_enqueue_call_t *call,
                                     mpix_joint_t **joints, MPI_Request *rest)
 {
     int rc = mpix_joint_split(call, joints, rest);
@@ -510,7 +510,7 @@ static int mpix_joint_enqueue_split(const mpix_joint_call_t *call,
     return rc;
 }
 
-int mpix_joint_enqueue(const mpix_joint_call_t *call)
+int mpix_joint_enqueue(const mpix_enqueue_call_t *call)
 {
     mpix_joint_t *one_joint, **joints = &one_joint;
     MPI_Request one_rest, *rest       = &one_rest;

@@ -13,6 +13,7 @@
 #ifndef MPIX_JOINT_H_
 #define MPIX_JOINT_H_
 
+#include "mpix_queues.h"
 #include "mpix_request.h"
 
 #include <ucp_st.h>
@@ -22,8 +23,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct mpix_queue;
 
 
 /* Protected by the lock, but for what is constant. */
@@ -96,18 +95,9 @@ const char *mpix_joint_cause(const mpix_joint_t *joint, char *buffer,
 /* What mpix_enqueue_requests() finds where there is one. */
 #define MPIX_JOINT_FOUND (-2)
 
-/* A start or a wait on a queue. */
-typedef struct mpix_joint_call {
-    const char        *func;
-    struct mpix_queue *queue;
-    int               count;
-    const MPI_Request *requests;
-    int               is_wait;
-} mpix_joint_call_t;
-
 /* Start or wait for requests of which some are exchanges. Returns an MPI code
  * that is not raised. Takes the lock. */
-int mpix_joint_enqueue(const mpix_joint_call_t *call);
+int mpix_joint_enqueue(const mpix_enqueue_call_t *call);
 
 /* The same for one on an st queue. */
 ucs_status_t mpix_joint_start(ucp_st_queue_h queue, mpix_joint_t *joint);

@@ -92,6 +92,15 @@ void mpix_queue_retire(struct mpix_queue *queue);
 void mpix_queue_shut(struct mpix_queue *queue);
 
 
+/* A start of requests, or a wait. */
+typedef struct mpix_enqueue_call {
+    const char        *func;
+    struct mpix_queue *queue;
+    int               count;
+    const MPI_Request *requests;
+    int               is_wait;
+} mpix_enqueue_call_t;
+
 /* What mpix_enqueue_requests() returns, with no effect, where there is a
  * collective. */
 #define MPIX_COLL_FOUND (-1)
