@@ -40,9 +40,10 @@ FOLDERS = [
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),
     ("src/tools", rf"{OUTSIDE}|ucs_ext_config\.h"),
-    ("contrib", rf"{OUTSIDE}|ucs_thread\.h",
-     r"/hook_|/mpix_f08\.h$",
-     r"ompi_config\.h|ompi/mca/hook/.*|ISO_Fortran_binding\.h"),
+    ("contrib", OUTSIDE,
+     r"/hook_", r"ompi_config\.h|ompi/mca/hook/.*"),
+    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_thread\.h|mpix_(halo|host_\w+)\.h",
+     r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
@@ -61,21 +62,34 @@ FOLDERS = [
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"
      r"(compat/)?stream-triggering\.h"),
 ]
+OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
 # libraries: they include nothing of theirs but their own header
 SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
-# The folders of src/ucp/st: which of their headers each may include. Those that
-# are not of a lane include its header for them alone.
+# The folders of a layer: which headers of the layer each may include. Those of
+# src/ucp/st that are not of a lane include its header for them alone.
 LAYERS = {
-    "api": r"",
-    "ctrl": r"ctrl/.*|core/st_(component|log|peer|process|proto|ucp|worker)\.h",
-    "core": r"(core|ctrl)/.*",
-    "trig": r"(core|ctrl|trig)/.*",
-    "direct": r"(core|ctrl|direct)/.*",
-    "host": r"(core|ctrl|host)/.*",
-    "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
-    "tag": r"(core|ctrl|tag)/.*",
-    "channel": r"channel/.*|core/st_(log|stack)\.h",
+    "src/ucp/st": {
+        "api": r"",
+        "ctrl": r"ctrl/.*|core/st_(component|log|peer|process|proto|ucp|worker)\.h",
+        "core": r"(core|ctrl)/.*",
+        "trig": r"(core|ctrl|trig)/.*",
+        "direct": r"(core|ctrl|direct)/.*",
+        "host": r"(core|ctrl|host)/.*",
+        "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
+        "tag": r"(core|ctrl|tag)/.*",
+        "channel": r"channel/.*|core/st_(log|stack)\.h",
+    },
+    "contrib/openmpi/mpix_queue": {
+        "binding": r"binding/.*",
+        "request": r"mpix_\w+\.h|(binding|request)/.*",
+        "coll": r"mpix_\w+\.h|(binding|request|coll)/.*",
+        "once": r"mpix_\w+\.h|(binding|request|once)/.*",
+        "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
+        "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
+        "compat": r"mpix_\w+\.h|(binding|request|compat)/.*",
+        "fortran": r"mpix_\w+\.h|fortran/.*",
+    },
 }
 INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]*)[>"]', re.M)
 faults = 0
@@ -93,8 +107,9 @@ def includes(path):
 
 
 def sources(folder):
-    for path, folders, names in sorted(os.walk(folder)):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".")
+                            and f"{path}/{name}" not in OWN)
         for name in sorted(names):
             if name.endswith((".c", ".h")):
                 yield os.path.join(path, name)
@@ -127,12 +142,13 @@ def main():
     for name in SHARED:
         check_file(f"src/ucs_ext/{name}.c", rf"ucs_{name}\.h", "src/ucs_ext")
         check_file(f"src/ucs_ext/api/ucs_{name}.h", "", "src/ucs_ext")
-    for folder, rule in LAYERS.items():
-        for path in sources(f"src/ucp/st/{folder}"):
-            for name in includes(path):
-                if os.path.exists(f"src/ucp/st/{name}") and \
-                   not re.fullmatch(rule, name):
-                    complain(path, name)
+    for layer, folders in LAYERS.items():
+        for folder, rule in folders.items():
+            for path in sources(f"{layer}/{folder}"):
+                for name in includes(path):
+                    if os.path.exists(f"{layer}/{name}") and \
+                       not re.fullmatch(rule, name):
+                        complain(path, name)
     print(f"{count} files checked")
     return 1 if faults else 0
 

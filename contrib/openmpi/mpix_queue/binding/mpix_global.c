@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_global.c - what a process has once: the lock and the st worker.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_global.h"
+#include "mpix_upcalls.h"
+
+mpix_global_t mpix_global = {
+    .lock       = PTHREAD_MUTEX_INITIALIZER,
+    .state      = MPIX_STATE_NONE,
+    .world_rank = -1,
+    .self       = MPI_COMM_NULL,
+    .probed     = MPI_COMM_NULL
+};
+
+
+void mpix_global_forked(void)
+{
+    pthread_mutex_init(&mpix_global.lock, NULL);
+}
+
+int mpix_mpi_is_active(void)
+{
+    int initialized, finalized;
+
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    return initialized && !finalized;
+}
+
+mpix_state_t mpix_global_get_state(void)
+{
+    mpix_state_t state;
+
+    mpix_lock();
+    state = mpix_global.state;
+    mpix_unlock();
+    return state;
+}
+
+void mpix_global_set_pml_worker(ucp_worker_h worker)
+{
+    __atomic_store_n(&mpix_global.pml_worker, worker, __ATOMIC_RELAXED);
+}
+
+int mpix_global_attach_finalize(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int is_attached;
+    int keyval, ret;
+
+    pthread_mutex_lock(&lock);
+    if (!is_attached) {
+        is_attached = (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+                                               mpix_upcalls.finalized, &keyval,
+                                               NULL) == MPI_SUCCESS) &&
+                      (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval,
+                                          NULL) == MPI_SUCCESS);
+    }
+    ret = is_attached;
+    pthread_mutex_unlock(&lock);
+    return ret;
+}

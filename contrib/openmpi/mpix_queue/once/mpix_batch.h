@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_batch.h - messages on a stream that are used once.
+ *
+ *   ENQUEUED --- its start is a command of the stream ---> STARTED
+ *       |                                                     |
+ *       | its queue is freed               the stream got there; the library's
+ *       |                                  thread has begun it, and MPI says
+ *       v                                  that it is over
+ *     DONE <--------------------------------------------------+
+ *
+ * A message is a persistent request of MPI, which the thread starts, and a
+ * generalized request, which the application has. It may have dropped that one:
+ * once a wait of the queue has passed behind the message, the request is one of
+ * those of which the library keeps the last MPIX_QUEUE_MAX_DROPPED.
+ */
+#ifndef MPIX_BATCH_H_
+#define MPIX_BATCH_H_
+
+#include "binding/mpix_comm.h"
+#include "binding/mpix_waits.h"
+#include "request/mpix_buffer.h"
+
+#include <mpi.h>
+
+#include <ucs_gstream.h>
+#include <ucs_gstream_memory.h>
+#include <ucs/datastruct/list.h>
+
+#include <stdint.h>
+
+
+/* A queue's part. Outlives the queue until its messages are over. */
+typedef struct mpix_batch {
+    unsigned          refs;     /* The queue's, and its messages' that are not
+                                   over; atomic */
+    ucs_list_link_t   enqueued; /* mpix_msg_t; of the thread that calls for the
+                                   queue, as are the next four */
+    uint64_t          count;    /* Messages in there */
+    uint64_t          started;  /* Messages whose starts were enqueued */
+    uint64_t          waited;   /* Of these, those whose waits were, too */
+    ucs_list_link_t   over;     /* mpix_msg_t that the application has not
+                                   completed; protected by their own lock */
+    uint64_t          settled;  /* Messages that were waited for, when the list
+                                   was last looked through; the same lock */
+    uint64_t          commands; /* Starts and waits that were enqueued */
+    volatile uint64_t *passed;  /* Of these, those that the stream has run;
+                                   stored by it */
+    volatile uint64_t *done;    /* Of these, those that are over: the stream
+                                   waits for it; atomic */
+    struct mpix_msg   *failed;  /* The first one that has, a reference; or NULL;
+                                   atomic */
+} mpix_batch_t;
+
+
+/* A message. Constant but for the list, until the thread has stored how it
+ * ended, which it does before it completes the outer request. That request is
+ * freed after that but in MPICH 4.0, which frees at once what the application
+ * frees. */
+typedef struct mpix_msg {
+    unsigned        refs;    /* The outer request's, one until the message is
+                                over, and the batch's if it has failed;
+                                atomic */
+    ucs_list_link_t list;    /* The batch's, a start's; then the next one's */
+    int             is_listed; /* In the batch's list of those that are over, or
+                                  in that of all that were waited for; protected
+                                  by the lock of these lists */
+    int             is_counted; /* mpix_request_count(); the same lock */
+    uint64_t        number;  /* In the queue, from 1; 0: never started */
+    mpix_batch_t    *batch;  /* Until it is over */
+    MPI_Request     inner;   /* Persistent */
+    MPI_Request     outer;   /* Generalized */
+    int             is_recv;
+    int             is_null; /* To or from MPI_PROC_NULL */
+    int             count;   /* The next three: what the application gave */
+    int             rank;
+    int             tag;
+    mpix_comm_t     *comm;   /* A reference */
+    mpix_waits_t    waits;   /* While MPI has it; the thread's */
+    mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
+                                devices, has other memory; or NULL */
+    void            *stage;  /* That memory */
+    MPI_Status      status;  /* Once it is over */
+    int             code;    /* The same: a class */
+    char            *text;   /* What has failed; NULL if nothing has, or there
+                                was no memory */
+    int             is_over; /* Stored last, with release order */
+} mpix_msg_t;
+
+
+/* What a start begins: one command of a stream. */
+typedef struct mpix_start {
+    ucs_list_link_t list;     /* In the thread's */
+    ucs_list_link_t messages; /* mpix_msg_t, in the order of the calls */
+    uint64_t        waited;   /* The batch's, whose waits have passed when this
+                                 one is begun */
+} mpix_start_t;
+
+
+/* Make a queue's part. NULL if there is no memory. */
+mpix_batch_t *mpix_batch_create(void);
+
+/* Non-zero if the stream has run all starts and waits. */
+int mpix_batch_is_idle(const mpix_batch_t *batch);
+
+/* Cancel the messages that are not started. MPI calls back: without the
+ * lock. */
+void mpix_batch_cancel(mpix_batch_t *batch);
+
+/* Return a reference. */
+void mpix_batch_put(mpix_batch_t *batch);
+
+/* Refuse a call for a queue of which a message has failed: the error names the
+ * message, and the communicator is that whose handler is for it. MPI_SUCCESS if
+ * none has; else a code that is not raised. Takes the lock. */
+int mpix_batch_check(const char *func, const mpix_batch_t *batch,
+                     MPI_Comm *comm_p);
+
+/* Messages that the thread has begun. Any thread. */
+uint64_t mpix_batch_begun(void);
+
+/* A message is over: let the stream pass, if the message was started, and drop
+ * the message's reference. */
+void mpix_batch_release(mpix_batch_t *batch, int is_started);
+
+/* Waits have passed behind so many messages of a queue: their requests may have
+ * been dropped. */
+void mpix_batch_settle(mpix_batch_t *batch, uint64_t waited);
+
+/* Free the oldest requests that may have been dropped, but for so many. MPI
+ * calls back. */
+void mpix_batch_trim(unsigned max);
+
+/* The batch goes: its messages that are over stay until the application
+ * completes them. */
+void mpix_batch_forget(mpix_batch_t *batch);
+
+/* Make the request that the application has. Returns an MPI code, which was
+ * raised. */
+int mpix_msg_make_outer(mpix_msg_t *msg);
+
+/* Free a message whose requests were not made. */
+void mpix_msg_destroy(mpix_msg_t *msg);
+
+/* Return a reference. */
+void mpix_msg_put(mpix_msg_t *msg);
+
+/* Whom it is for: "from rank 0, tag 7". */
+#define MPIX_MSG_PEER_MAX 64
+
+void mpix_msg_peer_str(const mpix_msg_t *msg, char *buffer, size_t max);
+
+/* Why one has failed, as words behind a noun. */
+const char *mpix_msg_why(const mpix_msg_t *msg);
+
+/* Copy what a message in a device sends, or has received with this status,
+ * between the device and the memory that MPI has. MPI_SUCCESS, also if it is in
+ * none, or the code of the failure. */
+int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
+
+/* A message is over, with a code of MPI: tell the stream and the application.
+ * It may be gone on return. */
+void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
+
+
+/* Have the thread, which is made if there is none. Returns an MPI code that is
+ * not raised. */
+int mpix_batch_thread_get(const char *func);
+
+/* Run by a stream: the thread begins the messages of a mpix_start_t, which is
+ * the thread's from now on. */
+void mpix_batch_thread_begin(void *arg);
+
+/* MPI_Finalize has begun: end the thread, and what it has. Receives that have
+ * not matched are cancelled. */
+void mpix_batch_thread_stop(void);
+
+/* In a child that was forked. */
+void mpix_batch_thread_forked(void);
+
+#endif
