@@ -29,44 +29,39 @@ FOLDERS = [
 ]
 
 # Relocations of instructions that call or jump: x86-64, aarch64
-CALL = re.compile(r"R_(X86_64_PLT32|AARCH64_(CALL|JUMP)26) +\S+ (\w+)")
+CALL = re.compile(r" R_(X86_64_PLT32|AARCH64_(CALL|JUMP)26) +(\w+)")
 
 
 def run(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE,
-                          text=True).stdout
-
-
-def read_object(path):
-    """The functions that it has, and those that its code calls."""
-    functions = {fields[2] for fields in
-                 (line.split() for line in run("nm", path).splitlines())
-                 if len(fields) == 3 and fields[1] in "TW"}
-    calls = collections.Counter()
-    is_code = False
-    for line in run("readelf", "-rW", path).splitlines():
-        if line.startswith("Relocation section"):
-            is_code = "'.rela.text" in line
-        match = CALL.search(line) if is_code else None
-        if match:
-            calls[match[3]] += 1
-    return functions, calls
+                          stderr=subprocess.DEVNULL, text=True).stdout
 
 
 def read_folder(build, folder):
     """Which file calls which one, and how often."""
-    objects = {}
-    for path in glob.glob(f"{build}/{folder}/**/.libs/*.o", recursive=True):
-        name = re.sub(r"^lib\w+_la-|\.o$", "", os.path.basename(path))
-        objects[name] = read_object(path)
-    owners = {function: name for name, (functions, _) in objects.items()
-              for function in functions}
-    graph = {name: collections.Counter() for name in objects}
-    for name, (_, calls) in objects.items():
-        for function, count in calls.items():
-            owner = owners.get(function, name)
-            if owner != name:
-                graph[name][owner] += count
+    names = {path: re.sub(r"^lib\w+_la-|\.o$", "", os.path.basename(path))
+             for path in glob.glob(f"{build}/{folder}/**/.libs/*.o",
+                                   recursive=True)}
+    graph = {name: collections.Counter() for name in names.values()}
+    if not graph:
+        return graph
+    owners = {}
+    for line in run("nm", "-A", "--defined-only", *names).splitlines():
+        path, _, symbol = line.partition(":")
+        fields = symbol.split()
+        if len(fields) == 3 and fields[1] in "TW":
+            owners[fields[2]] = names[path]
+    sections = [word for section in ("", ".unlikely", ".startup", ".exit")
+                for word in ("-j", f".text{section}")]
+    name = None
+    for line in run("objdump", "-r", *sections, *names).splitlines():
+        path = line.partition(":")[0]
+        if path in names:
+            name = names[path]
+        match = CALL.search(line)
+        owner = owners.get(match[3], name) if match else name
+        if owner != name:
+            graph[name][owner] += 1
     return graph
 
 
