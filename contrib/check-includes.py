@@ -80,6 +80,15 @@ LAYERS = {
         "tag": r"(core|ctrl|tag)/.*",
         "channel": r"channel/.*|core/st_(log|stack)\.h",
     },
+    "src/prov/cxiemu": {
+        "base": r"cxiemu\.h|base/.*",
+        "nic": r"cxiemu\.h|(base|nic)/.*",
+        "obj": r"cxiemu\.h|(base|nic|obj)/.*",
+        "cxi": r"cxiemu\.h|(base|nic|obj|cxi)/.*",
+        "op": r"cxiemu\.h|(base|nic|obj|cxi|op)/.*",
+        "run": r"cxiemu\.h|(base|nic|obj|cxi|op|run)/.*",
+        "fabric": r"cxiemu\.h|(base|nic|obj|cxi|op|run|fabric)/.*",
+    },
     "contrib/openmpi/mpix_queue": {
         "binding": r"binding/.*",
         "request": r"mpix_\w+\.h|(binding|request)/.*",
