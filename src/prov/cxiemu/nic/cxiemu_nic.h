@@ -7,7 +7,7 @@
  * layer or of one below. Within a layer, too, calls go one way.
  *
  *   fabric  libfabric's calls: the provider, its objects, what a program posts
- *   run     what makes the NIC go: its life (card), its thread and those that
+ *   run     the NIC's begin and end (card), its thread and those that
  *           wait (wait), progress, stores of streams (window)
  *   op      operations. At the initiator: dwq, on txop, on emit. At the target:
  *           late, on target, on rx, mr and atomic. What they all hold: op, ep

@@ -58,8 +58,9 @@ typedef struct ucp_st_worker_hooks {
     /** Tell what is under way at the end of the worker. The lock is held. */
     ucp_st_drain_t (*drain)(ucp_st_worker_h worker);
 
-    /** Ask about the peers that something here waits for (ucp_st_watch_ask()).
-     *  The lock is held, other threads use the worker. */
+    /** Ask about the peers that something here waits for
+     *  (ucp_st_watch_ask_peer()). The lock is held, other threads use the
+     *  worker. */
     void (*ask)(ucp_st_worker_h worker);
 
     /** Write what waits for a peer, as st_waits.h says. The lock is held, other

@@ -12,10 +12,8 @@
 
 #include <stdlib.h>
 
-/* What waits under a tag and scope of a peer; made if it is not there and `add`
- * is set. NULL if not, or without memory. */
-ucp_st_key_t *ucp_st_key_get(ucp_st_peer_t *peer, uint64_t tag,
-                                      uint64_t scope, int add)
+ucp_st_key_t *ucp_st_key_get(ucp_st_peer_t *peer, uint64_t tag, uint64_t scope,
+                             int add)
 {
     ucp_st_key_id_t id = {.tag = tag, .scope = scope};
     ucp_st_key_t *key;
@@ -44,7 +42,6 @@ ucp_st_key_t *ucp_st_key_get(ucp_st_peer_t *peer, uint64_t tag,
     return key;
 }
 
-/* Free a key under which nothing waits */
 void ucp_st_key_put(ucp_st_peer_t *peer, ucp_st_key_t *key)
 {
     int dir;
@@ -73,7 +70,7 @@ void ucp_st_key_forget(ucp_st_op_t *op)
 }
 
 void ucp_st_key_drop_remote(ucp_st_peer_t *peer, ucp_st_key_t *key,
-                                     ucp_st_remote_op_t *remote)
+                            ucp_st_remote_op_t *remote)
 {
     ucs_list_del(&remote->list);
     ucp_st_key_put(peer, key);

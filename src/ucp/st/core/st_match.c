@@ -328,6 +328,7 @@ static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
     return status;
 }
 
+/* Put the match message of an operation in the outbox. The lock is held. */
 static ucs_status_t ucp_st_match_announce(ucp_st_op_t *op)
 {
     ucp_st_msg_match_t *msg;

@@ -47,7 +47,7 @@ void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer)
 }
 
 void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                                   size_t length)
+                            size_t length)
 {
     ucp_st_worker_h worker  = peer->worker;
     ucp_st_frame_buf_t *buf = peer->frame;
@@ -269,15 +269,6 @@ void ucp_st_ctrl_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-static void ucp_st_ctrl_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
-{
-    ucp_st_peer_t *peer = arg;
-
-    ucp_st_worker_lock(peer->worker);
-    ucp_st_ctrl_up.lost(peer, status);
-    ucp_st_worker_unlock(peer->worker);
-}
-
 ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer, const void *ucp_address,
                                  ucp_ep_h *ep_p)
 {
@@ -293,7 +284,7 @@ ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer, const void *ucp_address,
     ucp_st_worker_unlock(peer->worker);
     return is_dead ? UCS_ERR_CONNECTION_RESET :
            ucp_st_ucp_ep_create(peer->worker->ucp_worker, ucp_address,
-                                ucp_st_ctrl_ep_failed, peer, ep_p);
+                                ucp_st_svc_ep_failed, peer, ep_p);
 }
 
 void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)

@@ -265,8 +265,7 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_t *peer, const void *address,
     return UCS_OK;
 }
 
-/* UCP's error callbacks of the two endpoints */
-static void ucp_st_svc_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+void ucp_st_svc_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     ucp_st_peer_t *peer = arg;
 
@@ -275,6 +274,7 @@ static void ucp_st_svc_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     ucp_st_worker_unlock(peer->worker);
 }
 
+/* The same of an endpoint for notices */
 static void ucp_st_svc_ep_notice_failed(void *arg, ucp_ep_h ep,
                                         ucs_status_t status)
 {

@@ -135,6 +135,9 @@ ucs_status_t ucp_st_svc_ep_connect(ucp_st_peer_h peer, const void *address,
  *  worker. */
 void ucp_st_svc_ep_disconnect(ucp_st_peer_h peer);
 
+/** UCP's error callback of endpoints, with the peer: it is lost. */
+void ucp_st_svc_ep_failed(void *peer, ucp_ep_h ep, ucs_status_t status);
+
 /** An endpoint to a peer, made if it is not there yet. In the service thread,
  *  without the lock. */
 ucs_status_t ucp_st_svc_ep_get(ucp_st_peer_h peer, ucp_st_svc_ep_type_t type,
