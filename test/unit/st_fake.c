@@ -7,11 +7,12 @@
 #include "st_fake.h"
 #include "st_far.h"
 
-#include "ctrl/st_svc.h"
+#include "ctrl/st_ctrl.h"
 
 #include <CUnit/CUnit.h>
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -220,18 +221,39 @@ fake_find_lane(const ucp_st_address_hdr_t *address, uint8_t lane)
     return NULL;
 }
 
-static ucp_ep_h fake_connect(st_fake_t *fake, const void *address)
+/* Make an endpoint to the target. One that it has closed has UCP drop what asks
+ * for an answer over it. */
+static void fake_connect(st_fake_t *fake)
 {
-    ucp_ep_params_t params = {
+    ucp_request_param_t close_param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags        = UCP_EP_CLOSE_FLAG_FORCE
+    };
+    ucp_ep_params_t params          = {
         .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                       UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-        .address    = address,
         .err_mode   = UCP_ERR_HANDLING_MODE_PEER /* as the target has it */
     };
-    ucp_ep_h ep            = NULL;
+    ucp_st_address_hdr_t *hdr       = NULL;
+    ucs_status_ptr_t request;
+    size_t length;
 
-    CU_ASSERT_EQUAL(ucp_ep_create(fake->worker, &params, &ep), UCS_OK);
-    return ep;
+    if (fake->ep != NULL) {
+        request = ucp_ep_close_nbx(fake->ep, &close_param);
+        while (UCS_PTR_IS_PTR(request) &&
+               (ucp_request_check_status(request) == UCS_INPROGRESS)) {
+            ucp_worker_progress(fake->worker);
+        }
+        if (UCS_PTR_IS_PTR(request)) {
+            ucp_request_free(request);
+        }
+    }
+    CU_ASSERT_EQUAL_FATAL(ucp_st_worker_get_address(fake->target->worker,
+                                                    (void**)&hdr, &length),
+                          UCS_OK);
+    params.address = (const void*)(fake_find_lane(hdr, UCP_ST_PROTO_SERVICE) + 1);
+    CU_ASSERT_EQUAL(ucp_ep_create(fake->worker, &params, &fake->ep), UCS_OK);
+    ucp_st_worker_release_address(fake->target->worker, hdr);
 }
 
 static void fake_meet(st_fake_t *fake)
@@ -243,14 +265,11 @@ static void fake_meet(st_fake_t *fake)
     CU_ASSERT_EQUAL_FATAL(ucp_st_worker_get_address(fake->target->worker,
                                                     (void**)&hdr, &length),
                           UCS_OK);
-    fake->target_uuid       = hdr->uuid;
-    fake->place             = hdr->place;
-    fake->place.pid         = fake_files.segment.pid;
-    fake->place.start       = 0;
-    fake->eps[ST_FAKE_CTRL] = fake_connect(fake, hdr + 1);
-    lane                    = fake_find_lane(hdr, UCP_ST_PROTO_SERVICE);
-    fake->eps[ST_FAKE_SERVICE] = fake_connect(fake, lane + 1);
-    lane                       = fake_find_lane(hdr, UCP_ST_LANE_DIRECT);
+    fake->target_uuid = hdr->uuid;
+    fake->place       = hdr->place;
+    fake->place.pid   = fake_files.segment.pid;
+    fake->place.start = 0;
+    lane              = fake_find_lane(hdr, UCP_ST_LANE_DIRECT);
     if (lane != NULL) {
         fake_map_target(fake, (const ucp_st_direct_address_t*)(lane + 1));
     }
@@ -282,12 +301,12 @@ void st_fake_init(st_fake_t *fake, st_side_t *target)
     CU_ASSERT_EQUAL_FATAL(ucp_worker_get_address(fake->worker, &fake->address,
                                                  &fake->address_length),
                           UCS_OK);
-    for (id = 0; id < UCP_ST_SVC_AM_LAST; ++id) {
-        fake_listen(fake, id, (id == UCP_ST_SVC_AM_RMA) ?
+    for (id = 0; id < UCP_ST_NET_AM_LAST; ++id) {
+        fake_listen(fake, id, (id == UCP_ST_NET_AM_CTRL) ? fake_am_handler :
+                              (id == UCP_ST_NET_AM_RMA) ?
                                       fake_rma_am_handler :
                                       fake_nothing_am_handler);
     }
-    fake_listen(fake, UCP_ST_AM_ID_DEFAULT, fake_am_handler);
     fake_meet(fake);
     fake->uuid = 0xfa4e0000ul;
     st_fake_renew(fake);
@@ -308,6 +327,7 @@ void st_fake_renew(st_fake_t *fake)
     ucp_st_direct_segment_t *segment = (ucp_st_direct_segment_t*)fake_memory;
 
     memset(fake_memory, 0, ST_FAKE_MEMORY);
+    fake_connect(fake);
     ++fake->uuid;
     fake->seq            = 0;
     fake->num_matches    = 0;
@@ -417,7 +437,8 @@ void st_fake_fix(st_fake_t *fake, st_fake_msg_t *frame)
         .version = UCP_ST_PROTO_VERSION,
         .length  = (uint16_t)frame->length,
         .seq     = fake->seq++,
-        .src     = fake->uuid
+        .src     = fake->uuid,
+        .dst     = fake->target_uuid
     };
 
     if (frame->length >= sizeof(head)) {
@@ -449,25 +470,46 @@ void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob)
     };
 }
 
-void st_fake_progress(st_fake_t *fake)
+/* Have the target's service thread look. Non-zero when it has since a round, and
+ * has found nothing more. */
+static int fake_is_settled(const st_fake_t *fake, uint64_t round)
 {
-    int i;
+    ucp_st_worker_h worker = fake->target->worker;
+    int is_settled         = 0;
 
-    for (i = 0; i < FAKE_ROUNDS; ++i) {
-        ucp_worker_progress(fake->worker);
-        ucp_st_worker_progress(fake->target->worker);
+    ucp_st_worker_lock(worker);
+    if (!ucp_st_net(worker)->is_awake) {
+        is_settled = (ucp_st_net(worker)->round > (round + 1));
+        ucp_st_net_wake(worker);
     }
+    ucp_st_worker_unlock(worker);
+    return is_settled;
 }
 
-void st_fake_send_to(st_fake_t *fake, st_fake_ep_t ep, unsigned id,
-                     const st_fake_msg_t *msg)
+void st_fake_progress(st_fake_t *fake)
+{
+    ucp_st_worker_h worker = fake->target->worker;
+    int i                  = 0;
+    uint64_t round;
+
+    ucp_st_worker_lock(worker);
+    round = ucp_st_net(worker)->round;
+    ucp_st_worker_unlock(worker);
+    do {
+        ucp_worker_progress(fake->worker);
+        ucp_st_worker_progress(worker);
+        (void)sched_yield();
+    } while ((++i < FAKE_ROUNDS) || !fake_is_settled(fake, round));
+}
+
+void st_fake_send_am(st_fake_t *fake, unsigned id, const st_fake_msg_t *msg)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags        = UCP_AM_SEND_FLAG_EAGER |
                                                  UCP_AM_SEND_FLAG_REPLY};
     ucs_status_ptr_t request;
 
-    request = ucp_am_send_nbx(fake->eps[ep], id, msg->data, msg->length,
+    request = ucp_am_send_nbx(fake->ep, id, msg->data, msg->length,
                               fake_memory, msg->data_length, &param);
     while (UCS_PTR_IS_PTR(request) &&
            (ucp_request_check_status(request) == UCS_INPROGRESS)) {
@@ -481,7 +523,7 @@ void st_fake_send_to(st_fake_t *fake, st_fake_ep_t ep, unsigned id,
 
 void st_fake_send(st_fake_t *fake, const st_fake_msg_t *frame)
 {
-    st_fake_send_to(fake, ST_FAKE_CTRL, UCP_ST_AM_ID_DEFAULT, frame);
+    st_fake_send_am(fake, UCP_ST_NET_AM_CTRL, frame);
 }
 
 /* What the target has announced is here */

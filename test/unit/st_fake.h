@@ -10,7 +10,6 @@
 
 #include "st_pair.h"
 
-#include "core/st_notice.h"
 #include "core/st_proto.h"
 #include "direct/st_direct_proto.h"
 #include "rma/st_rma_proto.h"
@@ -32,7 +31,7 @@ typedef struct {
     ucp_address_t        *address;
     size_t               address_length;
     st_side_t            *target;
-    ucp_ep_h             eps[2];  /* to it, by st_fake_ep_t */
+    ucp_ep_h             ep;      /* to its service thread */
     uint8_t              *shared; /* its segment */
     size_t               shared_length;
     uint64_t             target_uuid;
@@ -49,12 +48,6 @@ typedef struct {
     ucp_st_rma_request_t request;
     unsigned             num_requests;
 } st_fake_t;
-
-/** The two UCP workers of a target. */
-typedef enum {
-    ST_FAKE_CTRL,   /* control messages */
-    ST_FAKE_SERVICE /* the service thread's */
-} st_fake_ep_t;
 
 /** A message of the peer's. */
 typedef struct {
@@ -113,8 +106,7 @@ void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob);
 void st_fake_send(st_fake_t *fake, const st_fake_msg_t *frame);
 
 /** Send the header of an active message, with data. */
-void st_fake_send_to(st_fake_t *fake, st_fake_ep_t ep, unsigned id,
-                     const st_fake_msg_t *msg);
+void st_fake_send_am(st_fake_t *fake, unsigned id, const st_fake_msg_t *msg);
 
 /** Make progress of both for a while. */
 void st_fake_progress(st_fake_t *fake);

@@ -254,14 +254,14 @@ ST_CASE_IF(close_late, st_lane() == UCP_ST_LANE_HOST,
 
     used_pair_init(&pair, &send, &recv);
     a = &pair.side[ST_A];
-    st_hook_late_close(&ucp_st_svc(a->worker)->num_closes);
+    st_hook_late_close(&ucp_st_net(a->worker)->num_closes);
     ucp_st_worker_lock(a->worker);
     ucp_st_peer_lost(a->peer, UCS_ERR_CONNECTION_RESET);
     ucp_st_worker_unlock(a->worker);
     while (!st_hook_is_late_close_over()) {
         ucp_st_worker_progress(a->worker);
     }
-    CU_ASSERT_EQUAL(ucp_st_svc(a->worker)->num_closes, 0);
+    CU_ASSERT_EQUAL(ucp_st_net(a->worker)->num_closes, 0);
     st_hook_late_close(NULL);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(a->queue, send),
                     UCS_ERR_CONNECTION_RESET);

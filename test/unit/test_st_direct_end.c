@@ -8,6 +8,7 @@
  * that a mover of that side would hold, and has claimed a piece.
  */
 #include "st_cunit.h"
+#include "st_hook.h"
 #include "st_near.h"
 #include "st_stream.h"
 
@@ -166,8 +167,8 @@ static void lose_until_told(st_side_t *side)
     do {
         ucp_st_worker_progress(side->worker);
         ucp_st_worker_lock(side->worker);
-        is_told = side->peer->is_noticed &&
-                  (ucp_st_svc(side->worker)->num_notices == 0);
+        is_told = (side->peer->state == UCP_ST_PEER_GONE) &&
+                  !ucp_st_ctrl_is_sending(side->peer);
         ucp_st_worker_unlock(side->worker);
     } while (!is_told);
 }
@@ -195,6 +196,7 @@ static void run_lost_claimed(int who)
     op    = scene.near.op[!who];
     st_wait(other, op);
     st_use(other, op);
+    st_wait(&scene.near.pair.side[who], scene.near.op[who]);
     lose(other);
     while (op_status(op) == UCS_OK) {
         ucp_st_worker_progress(other->worker);
@@ -205,11 +207,10 @@ static void run_lost_claimed(int who)
         CU_ASSERT_EQUAL(ucp_st_op_free(op), UCS_ERR_BUSY);
     }
     scene_copy(&scene);
+    (void)pthread_mutex_unlock(scene_mutex(&scene));
     CU_ASSERT_EQUAL(ucp_st_queue_wait(other->queue, &error),
                     UCS_ERR_ENDPOINT_TIMEOUT);
     CU_ASSERT_PTR_EQUAL(error.op, op);
-    (void)pthread_mutex_unlock(scene_mutex(&scene));
-    st_wait(&scene.near.pair.side[who], scene.near.op[who]);
     /* The use is complete there, if nobody has said otherwise yet */
     if (ucp_st_queue_wait(scene.near.pair.side[who].queue, NULL) == UCS_OK) {
         near_check(&scene.near, 3);
@@ -239,22 +240,19 @@ static void fail_op(st_side_t *side, ucp_st_op_h op)
     ucp_st_worker_unlock(side->worker);
 }
 
-/* Lock the worker when its peer was told of a failure, and has not answered */
-static void freeze_told(st_side_t *side, ucp_st_op_h op)
+/* From whom, and to whom control messages stay where they are */
+static uint64_t held_src, held_dst;
+
+static ucs_status_t hold_frames(unsigned id, void *header)
 {
-    for (;;) {
-        ucp_st_worker_lock(side->worker);
-        if (op->is_noticed && (ucp_st_svc(side->worker)->num_notices == 0)) {
-            break;
-        }
-        ucp_st_worker_unlock(side->worker);
-        ucp_st_worker_progress(side->worker);
-    }
-    CU_ASSERT_FALSE(op->peer_closed);
+    const ucp_st_frame_t *frame = header;
+
+    return ((id == UCP_ST_NET_AM_CTRL) && (frame->src == held_src) &&
+            (frame->dst == held_dst)) ? UCS_ERR_NO_MEMORY : UCS_OK;
 }
 
 /* A send fails while its receive copies. When that is over the receiver gives
- * the pair to another sender, before the first one has looked again. */
+ * the pair to another sender, before the first one was answered. */
 ST_CASE(failed_claimed)
 {
     ucp_st_op_h next[2];
@@ -271,8 +269,10 @@ ST_CASE(failed_claimed)
     a = &scene.near.pair.side[ST_A];
     b = &scene.near.pair.side[ST_B];
     st_wait(a, scene.near.op[ST_A]);
+    held_src = b->worker->uuid;
+    held_dst = a->worker->uuid;
+    st_hook_am_send(hold_frames);
     fail_op(a, scene.near.op[ST_A]);
-    freeze_told(a, scene.near.op[ST_A]);
     scene_copy(&scene);
     (void)pthread_mutex_unlock(scene_mutex(&scene));
     while (op_status(scene.near.op[ST_B]) == UCS_OK) {
@@ -288,7 +288,8 @@ ST_CASE(failed_claimed)
     next[ST_B]           = st_recv(&pair.side[ST_B], scene.near.rbuf, LEN, 1);
     st_match_ok(next[ST_A], next[ST_B]);
     CU_ASSERT_PTR_EQUAL(ucp_st_direct_op(next[ST_B])->pair, scene.pair);
-    ucp_st_worker_unlock(a->worker);
+    CU_ASSERT_FALSE(scene.near.op[ST_A]->peer_closed);
+    st_hook_am_send(NULL);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(a->queue, NULL), UCS_ERR_IO_ERROR);
     CU_ASSERT_EQUAL(__atomic_load_n(&scene.pair->claim, __ATOMIC_ACQUIRE), 0);
 

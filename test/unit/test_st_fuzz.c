@@ -15,7 +15,7 @@
 #include "uct_errors.h"
 
 #include "core/st_op.h"
-#include "ctrl/st_svc.h"
+#include "ctrl/st_net.h"
 
 #include <ucs/sys/math.h>
 
@@ -382,21 +382,13 @@ LOOP_CASE(segment, "direct", 300)
     }
 }
 
-/* A notice, or a message of lane host or of one-sided operations */
+/* A message of lane host or of one-sided operations */
 static unsigned service_make(bad_loop_t *loop, st_fake_msg_t *msg)
 {
     fuzz_t *fuzz  = &loop->fuzz;
     st_fake_t *bad = &loop->fake;
     uint64_t data[3]             = {bad->match.op_id, 1 + fuzz_random(fuzz, 2),
                                     bad->uuid};
-    ucp_st_notice_msg_t notice   = {
-        .type      = (uint8_t)fuzz_random(fuzz, UCP_ST_NOTICE_LAST + 1),
-        .status    = (int32_t)fuzz_number(fuzz),
-        .src       = bad->uuid,
-        .dst       = bad->target_uuid,
-        .op_id     = bad->match.op_id,
-        .src_op_id = 77
-    };
     ucp_st_rma_request_t request = {
         .type          = (uint8_t)fuzz_random(fuzz, 3),
         .has_signal    = (uint8_t)fuzz_random(fuzz, 2),
@@ -417,11 +409,10 @@ static unsigned service_make(bad_loop_t *loop, st_fake_msg_t *msg)
         const void *data;
         size_t     length;
     } kinds[] = {
-        {UCP_ST_SVC_AM_NOTICE, &notice, sizeof(notice)},
-        {UCP_ST_SVC_AM_DATA, data, sizeof(data)},
-        {UCP_ST_SVC_AM_ACK, data, sizeof(data)},
-        {UCP_ST_SVC_AM_RMA, &request, sizeof(request)},
-        {UCP_ST_SVC_AM_RMA_REPLY, &reply, sizeof(reply)}
+        {UCP_ST_NET_AM_DATA, data, sizeof(data)},
+        {UCP_ST_NET_AM_ACK, data, sizeof(data)},
+        {UCP_ST_NET_AM_RMA, &request, sizeof(request)},
+        {UCP_ST_NET_AM_RMA_REPLY, &reply, sizeof(reply)}
     };
     size_t kind = fuzz_random(fuzz, ST_CUNIT_COUNT(kinds));
 
@@ -435,7 +426,7 @@ static unsigned service_make(bad_loop_t *loop, st_fake_msg_t *msg)
         msg->data_length = 0;
         break;
     default:
-        msg->data_length = (kinds[kind].id != UCP_ST_SVC_AM_RMA) ?
+        msg->data_length = (kinds[kind].id != UCP_ST_NET_AM_RMA) ?
                                    ucs_min(loop->op->length, MEMORY) :
                            (request.type == UCP_ST_RMA_PUT) ? request.length :
                                                               0;
@@ -460,7 +451,7 @@ LOOP_CASE(service, "host", 400)
                 fuzz_mutate(&loop->fuzz, &input);
                 msg.length = input.length;
             }
-            st_fake_send_to(&loop->fake, ST_FAKE_SERVICE, id, &msg);
+            st_fake_send_am(&loop->fake, id, &msg);
         }
         round_end(loop);
     }

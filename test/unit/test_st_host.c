@@ -362,8 +362,8 @@ static void run_wrong(unsigned id, int to)
 
 ST_CASE(wrong_use)
 {
-    run_wrong(UCP_ST_SVC_AM_DATA, ST_B);
-    run_wrong(UCP_ST_SVC_AM_ACK, ST_A);
+    run_wrong(UCP_ST_NET_AM_DATA, ST_B);
+    run_wrong(UCP_ST_NET_AM_ACK, ST_A);
 }
 
 /* While a stream waits for a message that does not come nobody works for it */

@@ -9,7 +9,7 @@
 
 #include "core/st_op.h"
 #include "core/st_queue.h"
-#include "ctrl/st_svc.h"
+#include "ctrl/st_net.h"
 #include "direct/st_direct.h"
 
 #include <stdlib.h>
@@ -267,27 +267,33 @@ ST_CASE_CALL(answer_cancel, run_answer(UCP_ST_MSG_CANCEL_ACK, 0))
 ST_CASE_CALL(answer_unmatch, run_answer(UCP_ST_MSG_UNMATCH_ACK, 0))
 ST_CASE_CALL(answer_matched, run_answer(UCP_ST_MSG_UNMATCH_ACK, 1))
 
-/* Messages that only other lanes take, and none, to both UCP workers */
-static void run_unknown(st_fake_ep_t ep, unsigned count)
+/* Messages that only other lanes take, and none */
+BAD_CASE(unknown, "direct")
 {
     st_fake_msg_t msg = {.length = 24};
     unsigned id;
-    bad_t bad;
 
-    bad_init(&bad, "direct");
-    bad.peer = st_fake_peer(&bad.fake, UCP_ST_LANE_DIRECT, NULL);
-    for (id = 0; id < count; ++id) {
-        if ((ep != ST_FAKE_CTRL) || (id != UCP_ST_AM_ID_DEFAULT)) {
-            st_fake_send_to(&bad.fake, ep, id, &msg);
-        }
+    bad->peer = st_fake_peer(&bad->fake, UCP_ST_LANE_DIRECT, NULL);
+    for (id = 0; id < (UCP_ST_NET_AM_LAST + 3); ++id) {
+        st_fake_send_am(&bad->fake, id, &msg);
     }
-    bad_cleanup(&bad);
 }
 
-ST_CASE_CALL(unknown_control,
-             run_unknown(ST_FAKE_CTRL, UCP_ST_AM_ID_DEFAULT + 3))
-ST_CASE_CALL(unknown_service,
-             run_unknown(ST_FAKE_SERVICE, UCP_ST_SVC_AM_LAST + 3))
+/* A message for another worker, which has had the address before */
+BAD_CASE(other_worker, "direct")
+{
+    st_fake_msg_t frame;
+    ucp_st_frame_t *head = (ucp_st_frame_t*)frame.data;
+
+    bad_meet(bad, UCP_ST_LANE_DIRECT, 0, SHORT);
+    st_fake_frame(&frame);
+    frame.data[frame.length++] = 0xff; /* no head of a message */
+    st_fake_fix(&bad->fake, &frame);
+    ++head->dst;
+    --bad->fake.seq;
+    st_fake_send(&bad->fake, &frame);
+    CU_ASSERT_EQUAL(bad_match(bad, NULL), UCS_OK);
+}
 
 /* An address without the part that UCP needs */
 BAD_CASE(address_empty, "direct")
@@ -359,7 +365,7 @@ BAD_CASE(reply_in_progress, "host")
     reply.dst = bad->fake.target_uuid;
     reply.id  = bad->fake.request.id;
     memcpy(msg.data, &reply, sizeof(reply));
-    st_fake_send_to(&bad->fake, ST_FAKE_SERVICE, UCP_ST_SVC_AM_RMA_REPLY, &msg);
+    st_fake_send_am(&bad->fake, UCP_ST_NET_AM_RMA_REPLY, &msg);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(bad->side.queue, NULL),
                     UCS_ERR_IO_ERROR);
     while (ucp_st_rkey_destroy(params.rkey) == UCS_ERR_BUSY) {

@@ -294,6 +294,5 @@ ucs_status_t ucp_st_exchange_free(ucp_st_exchange_h exchange)
         ucp_st_exchange_put(exchange);
     }
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_flush(worker);
     return status;
 }

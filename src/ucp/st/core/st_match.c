@@ -85,7 +85,7 @@ static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
         offer->length = length;
         offer         = UCS_PTR_BYTE_OFFSET(offer + 1, length);
     }
-    ucp_st_outbox_post_with(op->peer, UCP_ST_MSG_BIND, &msg, data,
+    ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_BIND, &msg, data,
                             UCS_PTR_BYTE_DIFF(data, offer));
 }
 
@@ -246,7 +246,7 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
             ucs_list_for_each(remote, &key->remote[dir], list) {
                 if (remote->msg.op_id == msg->src_op_id) {
                     ucp_st_key_drop_remote(peer, key, remote);
-                    ucp_st_outbox_post(peer, UCP_ST_MSG_CANCEL_ACK,
+                    ucp_st_ctrl_post(peer, UCP_ST_MSG_CANCEL_ACK,
                                        msg->src_op_id, 0);
                     return;
                 }
@@ -280,8 +280,10 @@ static ucs_status_t ucp_st_match_check(ucp_st_queue_h queue,
     if (!ucp_st_peer_is_real(op->peer)) {
         return UCS_OK;
     }
-    return ((op->peer->status == UCS_OK) && op->peer->said_leave) ?
-           UCS_ERR_CANCELED : op->peer->status;
+    return ((op->peer->state == UCP_ST_PEER_ACTIVE) ||
+            (op->peer->state == UCP_ST_PEER_LOST)) ? UCS_OK :
+           (op->peer->state == UCP_ST_PEER_GONE)   ? op->peer->status :
+                                                     UCS_ERR_CANCELED;
 }
 
 /* The key of an operation to oneself; NULL for others, or if there is none */
@@ -333,7 +335,7 @@ static ucs_status_t ucp_st_match_announce(ucp_st_op_t *op)
 {
     ucp_st_msg_match_t *msg;
 
-    msg = ucp_st_outbox_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
+    msg = ucp_st_ctrl_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -421,7 +423,6 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
         ucp_st_match_start(ops[i]);
     }
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_flush(worker);
     return status;
 }
 

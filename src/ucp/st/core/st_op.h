@@ -60,8 +60,6 @@ typedef struct ucp_st_op {
     ucs_list_link_t     key_list;   /* in its key's local operations */
     struct ucp_st_key   *key;       /* while it waits for its counterpart */
     struct ucp_st_trace_op *trace;  /* st_trace.h's, or NULL */
-    uint64_t            told_uses;  /* what the peer was told, */
-    double              told_time;  /* when (s), */
     ucp_st_peer_h       peer;       /* or NULL, or UCP_ST_PEER_ANY */
     uint64_t            id;         /* unique in the worker */
     uint64_t            remote_id;  /* of the counterpart, once matched */
@@ -84,12 +82,10 @@ typedef struct ucp_st_op {
     size_t              stage_length; /* ... of so many bytes */
     size_t              msg_length; /* of a use, once paired */
     uint64_t            completed;  /* uses whose completion was reaped */
-    ucs_status_t        told_status; /* and why */
     uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
     uint8_t             freed : 1;  /* by the user */
     uint8_t             peer_closed : 1; /* its region: it has said so */
     uint8_t             is_told : 1;     /* to the peer, that it ends */
-    uint8_t             is_noticed : 1;  /* its service thread was, too */
     uint8_t             tells_late : 1;  /* it is told by ucp_st_op_settled() */
     uint8_t             acks_late : 1;   /* ... its end is answered there */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* that it may use;
@@ -228,15 +224,6 @@ void ucp_st_op_peer_done(ucp_st_op_t *op);
 /** A freed operation's peer is gone and will not answer. The lock is held; `op`
  *  may be gone afterwards. */
 void ucp_st_op_peer_gone(ucp_st_op_t *op);
-
-/**
- * The peer's half has ended after so many uses, for a reason, both as the peer
- * has sent them: close the region, and fail the operation if it has started
- * more. May be called again. The lock is held; `op` may be gone afterwards.
- * Zero if it is not, and still reaches what is the peer's, which is to be
- * answered when that is over.
- */
-int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, int32_t reason);
 
 /** The peer freed its half, or it failed. The lock is held. */
 void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);

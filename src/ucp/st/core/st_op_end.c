@@ -42,14 +42,8 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
     if (op->tells_late) {
         return;
     }
-    op->is_told     = 1;
-    op->told_uses   = msg.uses;
-    op->told_status = (ucs_status_t)msg.status;
-    op->told_time   = ucp_st_worker_now();
-    ucp_st_outbox_post_with(op->peer, UCP_ST_MSG_UNMATCH, &msg, NULL, 0);
-    if (op->state == UCP_ST_OP_FAILED) {
-        ucp_st_watch_wake(op->worker); /* no host may make a call */
-    }
+    op->is_told = 1;
+    ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_UNMATCH, &msg, NULL, 0);
 }
 
 void ucp_st_op_dispose(ucp_st_op_t *op)
@@ -248,7 +242,7 @@ static void ucp_st_op_destroy(ucp_st_op_t *op, int is_forced)
     ucp_st_stage_release(op);
     if (op->is_told && !op->peer_closed && (op->peer->status == UCS_OK) &&
         !is_forced) {
-        return; /* a peer that does not confirm is told again */
+        return; /* the peer has not confirmed */
     }
     ucs_list_del(&op->list);
     ucs_list_del(&op->peer_list);
@@ -318,15 +312,15 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
 
 /* The peer does not read or write here any more: the uses that it took part in
  * are delivered. Its own region is closed as well. So a half that was freed
- * here needs no answer: the peer's host may make no calls, and has heard
- * nothing. */
-int ucp_st_op_unmatched(ucp_st_op_t *op, uint64_t uses, int32_t reason)
+ * here needs no answer. Zero if the operation is not gone, and still reaches
+ * what is the peer's, which is to be answered when that is over. */
+static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_msg_op_t *msg)
 {
-    ucs_status_t status = ucp_st_proto_status(reason);
+    ucs_status_t status = ucp_st_proto_status(msg->status);
 
     op->peer_closed = 1;
     ucp_st_lanes_revoke(op);
-    op->max_uses = uses;
+    op->max_uses = msg->uses;
     if ((status == UCS_ERR_CANCELED) || (status == UCS_OK)) {
         ucp_st_op_check_limit(op);
     } else {
@@ -350,13 +344,13 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     if ((op != NULL) && (op->remote_id == msg->src_op_id) &&
         ((op->state == UCP_ST_OP_MATCHED) ||
          (op->state == UCP_ST_OP_FAILED)) &&
-        !ucp_st_op_unmatched(op, msg->uses, msg->status)) {
+        !ucp_st_op_unmatched(op, msg)) {
         op->acks_late = 1;
         return;
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */
-    ucp_st_outbox_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
+    ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
 }
 
 void ucp_st_op_settled(ucp_st_op_t *op)
@@ -369,6 +363,6 @@ void ucp_st_op_settled(ucp_st_op_t *op)
     }
     if (op->acks_late) {
         op->acks_late = 0;
-        ucp_st_outbox_post(op->peer, UCP_ST_MSG_UNMATCH_ACK, op->remote_id, 0);
+        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH_ACK, op->remote_id, 0);
     }
 }

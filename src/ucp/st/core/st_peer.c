@@ -11,6 +11,7 @@
 #include "core/st_key.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
+#include "core/st_progress.h"
 #include "core/st_ucp.h"
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
@@ -21,9 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long UCP may take to close endpoints, seconds */
-#define UCP_ST_PEER_CLOSE_TIME 5.0
-
 /* The service thread's part is the first one: lane host needs it to connect */
 static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
                                               ucp_st_address_lane_t *head)
@@ -32,8 +30,8 @@ static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
     unsigned i;
 
     head->lane   = UCP_ST_PROTO_SERVICE;
-    head->length = ucp_st_svc_address_length(worker);
-    ucp_st_svc_address_pack(worker, head + 1);
+    head->length = ucp_st_net(worker)->address_length;
+    memcpy(head + 1, ucp_st_net(worker)->address, head->length);
     for (i = 0; (i < worker->num_lanes) && (status == UCS_OK); ++i) {
         head         = UCS_PTR_BYTE_OFFSET(head + 1, head->length);
         head->lane   = worker->lanes[i]->id;
@@ -48,7 +46,7 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
 {
     ucp_st_address_hdr_t *hdr;
     ucp_address_t *ucp_addr;
-    size_t ucp_length, length;
+    size_t ucp_length, net_length, length;
     ucs_status_t status;
     unsigned i;
 
@@ -62,17 +60,16 @@ ucs_status_t ucp_st_worker_get_address(ucp_st_worker_h worker,
         return status;
     }
 
-    if ((ucp_length > UINT16_MAX) ||
-        (ucp_st_svc_address_length(worker) > UINT16_MAX)) {
+    net_length = ucp_st_net(worker)->address_length;
+    if ((ucp_length > UINT16_MAX) || (net_length > UINT16_MAX)) {
         ucs_error("UCP's addresses of %zu and %zu bytes are too long for that "
                   "of an st worker: leave UCX fewer devices (UCX_NET_DEVICES) "
-                  "or transports (UCX_TLS)", ucp_length,
-                  ucp_st_svc_address_length(worker));
+                  "or transports (UCX_TLS)", ucp_length, net_length);
         status = UCS_ERR_EXCEEDS_LIMIT;
         goto out;
     }
     length = sizeof(*hdr) + ucp_length + sizeof(ucp_st_address_lane_t) +
-             ucp_st_svc_address_length(worker);
+             net_length;
     for (i = 0; i < worker->num_lanes; ++i) {
         length += sizeof(ucp_st_address_lane_t) +
                   worker->lanes[i]->worker.address_length(worker);
@@ -200,33 +197,62 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     }
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
-        ucp_st_outbox_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
+        ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
     }
     return peer;
 }
 
-void ucp_st_peer_go(ucp_st_peer_t *peer)
+/* It is not gone, and something is to be decided about it */
+static int ucp_st_peer_is_going(const ucp_st_peer_t *peer)
 {
-    if (!peer->going) {
-        peer->going = 1;
-        ++ucp_st_watch(peer->worker)->going_peers;
-    }
+    return (peer->state == UCP_ST_PEER_LEAVING) ||
+           (peer->state == UCP_ST_PEER_LEFT) ||
+           (peer->state == UCP_ST_PEER_LOST);
 }
 
+void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state)
+{
+    static const uint8_t legal_from[] = {
+        [UCP_ST_PEER_ACTIVE]  = 0,
+        [UCP_ST_PEER_QUIET]   = UCS_BIT(UCP_ST_PEER_ACTIVE),
+        [UCP_ST_PEER_LEAVING] = UCS_BIT(UCP_ST_PEER_ACTIVE) |
+                                UCS_BIT(UCP_ST_PEER_QUIET),
+        [UCP_ST_PEER_LEFT]    = UCS_BIT(UCP_ST_PEER_LEAVING),
+        [UCP_ST_PEER_LOST]    = UCS_MASK(UCP_ST_PEER_LOST),
+        [UCP_ST_PEER_GONE]    = UCS_MASK(UCP_ST_PEER_GONE)
+    };
+    ucp_st_watch_t *watch             = ucp_st_watch(peer->worker);
+
+    if (!(legal_from[state] & UCS_BIT(peer->state))) {
+        ucs_error("peer 0x%lx: state %d cannot follow %d", peer->uuid, state,
+                  peer->state);
+    }
+    watch->going_peers -= ucp_st_peer_is_going(peer);
+    peer->state         = state;
+    watch->going_peers += ucp_st_peer_is_going(peer);
+}
+
+/* One that has sent BYE is CANCELED, also if a transport has seen its endpoints
+ * close meanwhile */
 void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status)
 {
-    if ((peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
+    if (peer->state == UCP_ST_PEER_GONE) {
+        ucp_st_peer_closed(peer);
+        return;
+    }
+    if (peer->state == UCP_ST_PEER_LOST) {
         return;
     }
     ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
     /* Transports report a lost peer by many codes */
-    peer->lost       = (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
-                       status : UCS_ERR_CONNECTION_RESET;
-    peer->lost_round = ucp_st_watch(peer->worker)->round;
-    peer->lost_time  = ucp_st_worker_now();
-    ucp_st_peer_go(peer);
-    /* The thread decides if no host call does */
-    ucp_st_watch_wake(peer->worker);
+    peer->lost       = (peer->state >= UCP_ST_PEER_LEAVING) ?
+                               UCS_ERR_CANCELED :
+                       (status == UCS_ERR_ENDPOINT_TIMEOUT) ?
+                               status :
+                               UCS_ERR_CONNECTION_RESET;
+    peer->lost_round = ucp_st_net(peer->worker)->round;
+    ucp_st_peer_set_state(peer, UCP_ST_PEER_LOST);
+    ucp_st_net_wake(peer->worker);
 }
 
 /* The peer has freed its half after so many uses, and these do not need it any
@@ -237,7 +263,8 @@ static int ucp_st_peer_has_done(const ucp_st_op_t *op)
 {
     return (op->state == UCP_ST_OP_MATCHED) && (op->max_uses != UINT64_MAX) &&
            (op->early ||
-            ((op->exchange != NULL) && op->peer->said_bye &&
+            ((op->exchange != NULL) &&
+             (op->peer->status == UCS_ERR_CANCELED) &&
              (op->started <= op->max_uses)));
 }
 
@@ -246,12 +273,17 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_worker_h worker = peer->worker;
     const ucp_st_component_t *component;
     ucp_st_op_t *op, *tmp;
+    int has_left;
 
-    if (peer->status != UCS_OK) {
+    if (peer->state == UCP_ST_PEER_GONE) {
         return;
     }
+    has_left = (status == UCS_ERR_CANCELED) || worker->said_bye ||
+               (peer->state == UCP_ST_PEER_LEAVING) ||
+               (peer->state == UCP_ST_PEER_LEFT);
     ucp_st_lanes_progress_all(worker); /* its last messages may be here */
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
+    ucp_st_peer_set_state(peer, UCP_ST_PEER_GONE);
     peer->status = status;
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
         if (op->freed) {
@@ -264,6 +296,12 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     }
     ucp_st_for_each_component(component) {
         component->peer.gone(peer);
+    }
+    /* Closing the endpoint ends UCP's work on operations with the peer */
+    if (has_left) {
+        ucp_st_ctrl_end(peer);
+    } else {
+        ucp_st_ctrl_tell_gone(peer);
     }
     /* Some NICs drop what they cannot deliver, and tell only when asked */
     ucp_st_peer_check(peer);
@@ -287,7 +325,7 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer)
     ucp_st_op_t *op, *tmp;
 
     peer->closed = 1;
-    if (peer->status == UCS_OK) {
+    if (peer->state != UCP_ST_PEER_GONE) {
         return;
     }
     ucs_list_for_each_safe(op, tmp, &peer->ops, peer_list) {
@@ -297,8 +335,8 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer)
     }
 }
 
-/* Until `end`, in seconds. No other thread uses the worker. */
-static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
+/* No other thread uses the worker */
+static void ucp_st_peer_disconnect(ucp_st_peer_t *peer)
 {
     unsigned id;
 
@@ -306,7 +344,8 @@ static void ucp_st_peer_disconnect(ucp_st_peer_t *peer, double end)
         ucp_st_lane_table[id]->peer.disconnect(peer);
     }
     peer->lanes = 0;
-    ucp_st_ctrl_disconnect(peer, end);
+    ucp_st_ctrl_disconnect(peer);
+    free(peer->ucp_address);
     ucp_st_process_close(&peer->process);
 }
 
@@ -351,7 +390,7 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
         head = ucp_st_address_next_lane(&p, (const uint8_t*)address + length);
         if (head->lane == UCP_ST_PROTO_SERVICE) {
-            status = ucp_st_svc_ep_connect(peer, head + 1, head->length);
+            status = ucp_st_net_connect(peer, head + 1, head->length);
         } else {
             ucp_st_peer_connect_lane(peer, head);
         }
@@ -364,6 +403,23 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return status;
 }
 
+/* Wait until the service thread has made its endpoint */
+static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
+{
+    unsigned idle_rounds = 0;
+    ucs_status_t status;
+
+    for (;;) {
+        ucp_st_worker_lock(peer->worker);
+        status = ucp_st_net_connect_status(peer);
+        ucp_st_worker_unlock(peer->worker);
+        if (status != UCS_INPROGRESS) {
+            return status;
+        }
+        ucp_st_progress_pause(&idle_rounds, 0);
+    }
+}
+
 /* Other threads may look at the peer meanwhile, if its own message has made it
  * known: what they see is set with the lock held. It stays if a later step
  * fails, as they may be using it, and serves the next try. */
@@ -374,7 +430,7 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucp_st_worker_h worker = peer->worker;
     ucp_st_process_t process;
     ucs_status_t status;
-    ucp_ep_h ucp_ep;
+    void *ucp_address;
 
     /* First, so that it is the process that is connected next. If another one
      * has got its number, connecting fails. */
@@ -388,15 +444,20 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_st_ctrl_connect(peer, address + 1, &ucp_ep);
+    status = ucp_st_peer_await_ep(peer);
     if (status != UCS_OK) {
         ucs_error("failed to connect to peer 0x%lx: %s", peer->uuid,
                   ucs_status_string(status));
         return ucp_st_ucp_connect_status(status);
     }
+    ucp_address = malloc(address->ucp_length);
+    if (ucp_address == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    memcpy(ucp_address, address + 1, address->ucp_length);
     ucp_st_worker_lock(worker);
-    peer->ucp_ep    = ucp_ep;
-    peer->connected = 1;
+    peer->ucp_address = ucp_address;
+    peer->connected   = 1;
     ucp_st_worker_unlock(worker);
     ucp_st_watch_wake(worker);
     return UCS_OK;
@@ -444,7 +505,6 @@ void ucp_st_peer_destroy(ucp_st_peer_h peer)
 
 void ucp_st_peers_cleanup(ucp_st_worker_h worker)
 {
-    double end = ucp_st_worker_now() + UCP_ST_PEER_CLOSE_TIME;
     ucp_st_peer_t *peer;
 
     /* The service thread looks for the peer of an endpoint that failed */
@@ -452,7 +512,7 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker)
     while (!ucs_list_is_empty(&worker->peers)) {
         peer = ucs_list_head(&worker->peers, ucp_st_peer_t, list);
         ucp_st_worker_unlock(worker);
-        ucp_st_peer_disconnect(peer, end);
+        ucp_st_peer_disconnect(peer);
         ucp_st_keys_cleanup(peer);
         ucp_st_worker_lock(worker);
         ucs_list_del(&peer->list);

@@ -15,8 +15,32 @@
 
 #include <ucs/datastruct/list.h>
 
-struct ucp_st_frame_buf;
-struct ucp_st_svc_ep;
+/**
+ * How a peer stands.
+ *
+ *            its LEAVE          its BYE             answered
+ *   ACTIVE -----------> QUIET -----------> LEAVING -----------> LEFT
+ *      |                  |                   |                   |
+ *      +------------------+-- a transport ----+-------------------+
+ *                         |   has lost it                         |
+ *                         v                   uses with it have   |
+ *                       LOST                  ended, or it has    |
+ *                         | its messages      answered this       |
+ *                         | were read         side's BYE          |
+ *                         v                                       |
+ *                       GONE <------------------------------------+
+ *
+ * ACTIVE and LOST skip what the peer does not say. An error of the peer's, or
+ * want of memory for it, leads from each state to GONE.
+ */
+typedef enum {
+    UCP_ST_PEER_ACTIVE,
+    UCP_ST_PEER_QUIET,   /**< It matches nothing more */
+    UCP_ST_PEER_LEAVING, /**< It has freed all that it had */
+    UCP_ST_PEER_LEFT,    /**< Nothing more is sent to it */
+    UCP_ST_PEER_LOST,
+    UCP_ST_PEER_GONE     /**< `status` says why */
+} ucp_st_peer_state_t;
 
 /**
  * Made by ucp_st_peer_create(), or by the first message from a worker that this
@@ -31,34 +55,19 @@ typedef struct ucp_st_peer {
     int             is_self;
     int             connected;  /* its address is known; written with the
                                    worker's connect_lock as well */
+    void            *ucp_address; /* of its UCP worker; set with `connected`,
+                                   read-only then */
+    ucp_st_peer_state_t state;
     ucs_status_t    status;     /* why it is gone; UCS_OK while it is not */
-    int             said_leave; /* it matches nothing more */
-    int             said_bye;   /* it has no operations any more */
-    int             told_bye;   /* this side has said so to the peer */
-    int             said_last;  /* it sends nothing any more: its BYE_ACK */
-    int             told_last;  /* nor does this side to it */
-    int             asked_last; /* its service thread was sent BYE, last */
-    int             owes_last;  /* that thread's BYE_ACK is still to be sent */
-    int             said_gone;  /* it has declared this side gone, or waits for
-                                   it although it is lost */
-    int             is_noticed; /* it was told that it is declared gone */
     int             closed;     /* writes cannot reach its memory: its regions
                                    are closed, or no transport reaches it; of
                                    interest once it is gone */
-    int             going;      /* lost or leaving: counted by ctrl */
-    ucs_status_t    lost;       /* what a transport said; UCS_OK if nothing */
-    uint64_t        lost_round; /* the worker's round then */
-    double          lost_time;  /* and the time, seconds */
-    ucp_ep_h        ucp_ep;     /* control messages; NULL for self */
+    ucs_status_t    lost;       /* why, once it is lost */
+    uint64_t        lost_round; /* the service thread's round then */
+    double          bye_time;   /* when it has said BYE, seconds */
     unsigned        lanes;      /* bit mask of those that reach it; written
                                    with the worker's connect_lock as well */
     ucp_st_process_t process;
-    struct ucp_st_svc_ep *svc_ep; /* to its service thread; or NULL */
-    unsigned        sends;      /* control messages that UCP has not completed;
-                                   of the worker's */
-    uint32_t        next_tx_seq;
-    uint32_t        next_rx_seq;
-    struct ucp_st_frame_buf *frame; /* last in the outbox, or NULL */
     ucs_list_link_t ops;        /* all with this peer: ucp_st_op_t */
     khash_t(ucp_st_keys) keys;  /* of what waits for a counterpart */
 } ucp_st_peer_t;
@@ -77,34 +86,20 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
 const ucp_st_address_lane_t *ucp_st_address_next_lane(const uint8_t **p,
                                                       const uint8_t *end);
 
-/** Declare a peer gone: its operations fail with `status`. The lock is held. */
+/** Change the state along an edge of the diagram. The lock is held, as for the
+ *  next ones. */
+void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state);
+
+/** Declare a peer gone: its operations fail with `status`. UCS_ERR_CANCELED: it
+ *  has left; otherwise it is told, as it may be there. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 
-/** Note that a transport has lost a peer. The lock is held, as for the next
- *  one. */
+/** Note that a transport has lost a peer, or that no transport reaches one that
+ *  is gone. */
 void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status);
 
-/** A peer that is lost or leaves is among those that ucp_st_leave_settle()
- *  looks at. */
-void ucp_st_peer_go(ucp_st_peer_t *peer);
-
-/** Find out whether the peer is there. The lock is held. */
+/** Find out whether the peer is there. */
 void ucp_st_peer_check(ucp_st_peer_t *peer);
-
-/** Whether a side has said BYE: neither asks by messages whether the other one
- *  is there. Lanes still check that in their own ways: their operations with
- *  the peer have to end. */
-static inline int ucp_st_peer_leaves(const ucp_st_peer_t *peer)
-{
-    return peer->told_bye || peer->said_bye;
-}
-
-/** Whether the peer closes its endpoints, as the service thread knows, while
- *  this side's host has not read its BYE or still uses what it has sent. */
-static inline int ucp_st_peer_is_closing(const ucp_st_peer_t *peer)
-{
-    return peer->told_last && !peer->told_bye;
-}
 
 /** From now on no write can reach the peer's memory. The lock is held. */
 void ucp_st_peer_closed(ucp_st_peer_t *peer);

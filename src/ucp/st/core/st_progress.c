@@ -25,17 +25,12 @@ unsigned ucp_st_progress(ucp_st_worker_h worker)
     ucp_st_watch_t *watch = ucp_st_watch(worker);
     const ucp_st_component_t *component;
     unsigned count;
-    uint64_t round;
     int is_time;
     double now;
 
-    ucp_st_worker_lock(worker);
-    round = ++watch->round;
-    ucp_st_worker_unlock(worker);
     count = ucp_worker_progress(worker->ucp_worker);
-
     ucp_st_worker_lock(worker);
-    ucp_st_leave_settle(worker, round, count == 0);
+    (void)ucp_st_leave_look(worker, 0);
     /* Ask about the peers that something here waits for, if it is time */
     now     = ucp_st_worker_now();
     is_time = (now - watch->last_time) > watch->interval;
@@ -49,7 +44,6 @@ unsigned ucp_st_progress(ucp_st_worker_h worker)
     ucp_st_lanes_poll(worker);
     ucp_st_op_reap_freed(worker);
     ucp_st_worker_unlock(worker);
-    ucp_st_ctrl_flush(worker);
     if (is_time) {
         (void)ucp_st_watch_look(worker, 0);
     }

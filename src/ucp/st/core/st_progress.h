@@ -8,9 +8,9 @@
 #include <ucp_st.h>
 
 /**
- * Progress the UCP worker once, decide about peers that are going, ask now and
- * then about those that something waits for, end freed operations, and send the
- * outbox; non-zero if UCP did something. The lock is not held.
+ * Progress the UCP worker once, answer peers that leave, ask now and then about
+ * those that something waits for, and end freed operations; non-zero if UCP did
+ * something. The lock is not held.
  */
 unsigned ucp_st_progress(ucp_st_worker_h worker);
 

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 25
+#define UCP_ST_PROTO_VERSION 26
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
@@ -23,8 +23,8 @@
 #define UCP_ST_PROTO_MAX_LANES 4
 
 /** In place of a lane's number: the address of the UCP worker that the service
- *  thread drives, for notices and lane host. It is the first part of a worker's
- *  address, as lane host needs it to connect. */
+ *  thread drives. It is the first part of a worker's address, as lane host
+ *  needs it to connect. */
 #define UCP_ST_PROTO_SERVICE 255
 
 /** Longest description of an operation's half by one lane, bytes; by lane
@@ -64,10 +64,13 @@ typedef struct ucp_st_address_lane {
 /** Head of every active message. */
 typedef struct ucp_st_frame {
     uint8_t  version;  /**< UCP_ST_PROTO_VERSION */
-    uint8_t  reserved;
+    uint8_t  is_alone; /**< It has come over another endpoint than those
+                            before: `seq` says nothing */
     uint16_t length;   /**< Of the whole frame, bytes */
     uint32_t seq;      /**< Of the frames to this peer, from 0 */
     uint64_t src;      /**< Sender's uuid */
+    uint64_t dst;      /**< Receiver's uuid: another worker may have its address
+                            by now */
 } __attribute__((packed)) ucp_st_frame_t;
 
 /** Control messages. */
@@ -78,7 +81,10 @@ typedef enum {
     UCP_ST_MSG_CANCEL_ACK, /**< ... and its match message is forgotten */
     UCP_ST_MSG_UNMATCH,    /**< A matched operation was freed, or failed */
     UCP_ST_MSG_UNMATCH_ACK,/**< ... and its peer's region is closed */
-    UCP_ST_MSG_PING,       /**< Nothing; fails where the peer is gone */
+    UCP_ST_MSG_PING,       /**< A stream waits for the receiver; fails where
+                                that is gone */
+    UCP_ST_MSG_GONE,       /**< The receiver was declared gone, and no region is
+                                open to it any more */
     UCP_ST_MSG_LEAVE,      /**< The worker matches nothing more */
     UCP_ST_MSG_BYE,        /**< The worker is being destroyed */
     UCP_ST_MSG_BYE_ACK,    /**< ... and is not needed any more */
@@ -146,7 +152,7 @@ static inline ucs_status_t ucp_st_proto_status(int32_t status)
 _Static_assert(sizeof(ucp_st_place_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_address_hdr_t) == 40, "wire format");
 _Static_assert(sizeof(ucp_st_address_lane_t) == 4, "wire format");
-_Static_assert(sizeof(ucp_st_frame_t) == 16, "wire format");
+_Static_assert(sizeof(ucp_st_frame_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
 _Static_assert(sizeof(ucp_st_msg_offer_t) == 4, "wire format");

@@ -312,7 +312,6 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
         return UCS_OK;
     }
     /* Peers are told first: the host may make no further call for long */
-    ucp_st_ctrl_flush(queue->worker);
     if (error != NULL) {
         error->status = status;
         error->op     = queue->failed_op;

@@ -57,6 +57,12 @@ int ucp_st_ucp_copies(ucs_gstream_type_t type);
  *  peer. */
 int ucp_st_ucp_is_local(ucs_status_t status);
 
+/** Non-zero if it was want of memory here, which may end. */
+static inline int ucp_st_ucp_is_full(ucs_status_t status)
+{
+    return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE);
+}
+
 /** What to return if UCP could not connect: transports fail in many ways to
  *  reach a peer that has gone. */
 ucs_status_t ucp_st_ucp_connect_status(ucs_status_t status);

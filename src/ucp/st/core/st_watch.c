@@ -11,7 +11,6 @@
 #include "core/st_answer.h"
 #include "core/st_lane.h"
 #include "core/st_leave.h"
-#include "core/st_notice.h"
 #include "core/st_op.h"
 #include "core/st_waits.h"
 #include "ctrl/st_ctrl.h"
@@ -28,18 +27,13 @@
  * seconds */
 #define UCP_ST_WATCH_MIN_TIME 10e-3
 
-/* A message to a peer that is gone fails. On this node the peer's process is
- * looked at instead: transports of shared memory would take the message, and
- * keep it while the peer's host does not read. */
 void ucp_st_watch_ask_peer(ucp_st_peer_t *peer)
 {
     ucp_st_watch_t *watch = ucp_st_watch(peer->worker);
 
     if (peer != watch->last_asked) {
         watch->last_asked = peer;
-        if (!ucp_st_process_is_here(&peer->process)) {
-            ucp_st_outbox_post(peer, UCP_ST_MSG_PING, 0, 0);
-        }
+        ucp_st_ctrl_ping(peer);
         ucp_st_peer_check(peer);
     }
 }
@@ -99,7 +93,6 @@ static int ucp_st_watch_has_rest(const ucp_st_peer_t *peer)
 int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
 {
     int is_needed = 0;
-    double now    = ucp_st_worker_now();
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
@@ -107,14 +100,14 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
          * is to be told that, NICs may still reach it, or hold operations. */
         if (!(peer->connected && !peer->is_self &&
               ((peer->status == UCS_OK) || !peer->closed ||
-               ucp_st_notice_is_wanted(peer))) &&
+               ucp_st_ctrl_is_sending(peer))) &&
             !ucp_st_watch_has_rest(peer)) {
             continue;
         }
         is_needed = 1;
-        ucp_st_notice_look(peer, now);
         if (is_time && ((peer->status != UCS_OK) ||
                         ucp_st_leave_is_awaited(peer))) {
+            ucp_st_ctrl_ping(peer);
             ucp_st_peer_check(peer);
         }
     }
@@ -131,7 +124,7 @@ static int ucp_st_watch_serve(void *arg)
     double interval        = watch->interval;
     double now             = ucp_st_worker_now();
     double left            = watch->asked_time + interval - now;
-    int is_needed, settle;
+    int is_needed, next;
 
     /* Before the look: what begins to wait behind that reads 0, and wakes this
      * thread, as both take a lock */
@@ -139,10 +132,10 @@ static int ucp_st_watch_serve(void *arg)
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);
     if (is_needed && (left <= 0)) {
-        /* UCP may have refused to be slept on */
-        ucp_st_svc_wake(ucp_st_svc(worker));
+        /* UCP may have refused to be slept on, or had no memory */
+        ucp_st_net_wake(worker);
     }
-    settle = ucp_st_leave_settle_late(worker);
+    next = ucp_st_leave_look(worker, left <= 0);
     ucp_st_worker_unlock(worker);
     if ((left <= 0) || !is_needed) {
         is_needed |= (ucp_st_watch_look(worker, !is_needed) > 0);
@@ -153,10 +146,10 @@ static int ucp_st_watch_serve(void *arg)
         left             = interval;
     }
     if (!is_needed) {
-        return settle;
+        return next;
     }
     left = ucs_min(1 + (left * 1e3), 1e6);
-    return (settle < 0) ? (int)left : ucs_min(settle, (int)left);
+    return (next < 0) ? (int)left : ucs_min(next, (int)left);
 }
 
 void ucp_st_watch_begin(ucp_st_worker_h worker)
@@ -179,14 +172,12 @@ static void ucp_st_watch_init(ucp_st_worker_h worker)
         watch->interval      = ucs_min(watch->interval, warn_time);
         watch->look_interval = ucs_min(watch->look_interval, warn_time / 8);
     }
-    ucp_st_notice_init(worker);
     ucp_st_call_init(worker);
 }
 
 static void ucp_st_watch_cleanup(ucp_st_worker_h worker)
 {
     ucp_st_call_cleanup(worker);
-    ucp_st_notice_cleanup(worker);
 }
 
 static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
@@ -243,8 +234,7 @@ static void ucp_st_watch_stop(ucp_st_worker_h worker)
 
 static void ucp_st_watch_peer_gone(ucp_st_peer_t *peer)
 {
-    ucp_st_watch(peer->worker)->going_peers -= peer->going;
-    /* The peer may still be there: the service thread tells it */
+    /* NICs may still reach it */
     ucp_st_watch_wake(peer->worker);
 }
 

@@ -13,7 +13,6 @@
 
 /** A worker's part. Protected by its lock unless a field says otherwise. */
 typedef struct ucp_st_watch {
-    uint64_t                round;       /* calls of ucp_st_progress() begun */
     unsigned                going_peers; /* not gone, but lost or leaving */
     double                  interval;    /* of questions about peers, s;
                                             read-only */
@@ -48,10 +47,10 @@ static inline void ucp_st_watch_wake(ucp_st_worker_h worker)
 void ucp_st_watch_begin(ucp_st_worker_h worker);
 
 /**
- * Tell peers of failures that they do not know yet. If it is time, also ask
- * about peers that streams wait for, and about those that are gone: some NICs
- * silently drop messages that they cannot deliver, and report that the peer is
- * gone only if asked. Non-zero if there are peers to watch. The lock is held.
+ * If it is time, ask about peers that streams wait for, and about those that are
+ * gone: some NICs silently drop messages that they cannot deliver, and report
+ * that the peer is gone only if asked. Non-zero if there are peers to watch. The
+ * lock is held.
  */
 int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 

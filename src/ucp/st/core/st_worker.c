@@ -45,8 +45,7 @@
     UCS_PARAM_VALUE(UCP_ST_WORKER_PARAM_FIELD, _params, _name, _FLAG, _default)
 
 /* What tagged operations need, and to sleep until there is something */
-#define UCP_ST_WORKER_FEATURES \
-    (UCP_FEATURE_AM | UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
+#define UCP_ST_WORKER_FEATURES (UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
 
 /* Kinds of streams that the user names must be there */
 static ucs_status_t
@@ -92,8 +91,6 @@ static ucs_status_t ucp_st_worker_ucp_init(ucp_st_worker_h worker,
     };
     ucs_status_t status;
 
-    worker->am_id        = UCP_ST_WORKER_PARAM(params, am_id, AM_ID,
-                                               UCP_ST_AM_ID_DEFAULT);
     worker->ucp_features = UCP_ST_WORKER_PARAM(params, ucp_features,
                                                UCP_FEATURES, 0);
     if (params->field_mask & UCP_ST_WORKER_PARAM_FIELD_UCP_WORKER) {
@@ -248,6 +245,10 @@ static ucs_status_t ucp_st_worker_open(const ucp_st_worker_params_t *params,
     if (status != UCS_OK) {
         goto err_free;
     }
+    status = ucp_st_net_open(worker);
+    if (status != UCS_OK) {
+        goto err_ucp;
+    }
     status = ucp_st_lanes_open(worker);
     if (status != UCS_OK) {
         goto err_ucp;
@@ -335,8 +336,7 @@ static ucp_st_drain_t ucp_st_worker_get_drain(ucp_st_worker_h worker)
 
 /* Give peers a bounded time to answer. One that does not is slow or gone: it
  * finds the BYE when it looks, and what is still held for it is freed when
- * the device is closed. Its service thread is asked to send nothing behind
- * that, and given more time. */
+ * the device is closed. */
 static void ucp_st_worker_drain(ucp_st_worker_h worker)
 {
     double start    = ucp_st_worker_now();
@@ -364,7 +364,7 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
     } while (((drain == UCP_ST_DRAIN_SENDS) &&
               (time < UCP_ST_WORKER_SEND_TIME)) ||
              ((drain == UCP_ST_DRAIN_ANSWERS) &&
-              (!is_late || ucp_st_leave_ask_last(worker, time))));
+              (!is_late || ucp_st_leave_is_worth_waiting(worker, time))));
 }
 
 ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
@@ -392,7 +392,6 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);
     ucp_st_worker_stop(worker, UCP_ST_NUM_COMPONENTS);
-    ucp_st_outbox_drop(worker, NULL);
     ucp_st_worker_lock(worker);
     worker->is_ending = 1;
     ucp_st_lanes_cancel(worker);

@@ -35,10 +35,8 @@ struct ucp_st_worker {
     ucp_worker_h      ucp_worker; /* read-only */
     uint64_t          ucp_features;/* of its context, as far as known; read-only
                                      */
-    unsigned          am_id;      /* read-only */
     uint64_t          uuid;       /* read-only */
     ucp_st_place_t    place;      /* of this process; read-only */
-    size_t            max_frame;  /* longest active message; read-only */
     const struct ucp_st_lane_ops *lanes[UCP_ST_PROTO_MAX_LANES]; /* that are
                                      open, in order of preference; read-only */
     unsigned          num_lanes;
@@ -62,6 +60,7 @@ struct ucp_st_worker {
     unsigned          num_queues[UCS_GSTREAM_TYPE_LAST]; /* by their streams */
     uint64_t          next_op_id;
     int               leaving;    /* nothing more is matched */
+    int               said_bye;   /* peers were told that all is freed */
     int               is_ending;  /* it does not wait for peers any more */
     ucp_st_stats_t    stats;
     ucs_list_link_t   stats_list; /* st_stats.c's; its lock */

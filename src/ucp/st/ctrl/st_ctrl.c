@@ -22,74 +22,113 @@
 /* Longest frame; UCP's limit may be lower */
 #define UCP_ST_CTRL_MAX_FRAME 4096
 
-/* Frames that UCP has at once */
-#define UCP_ST_CTRL_MAX_SENDS 64
+/**
+ * Messages to one peer: one active message. They are put together as long as
+ * they wait: a match of n operations costs a number of active messages that is
+ * a small part of n.
+ */
+typedef struct ucp_st_ctrl_frame {
+    ucs_list_link_t list;   /* in the peer's frames */
+    ucp_st_peer_h   peer;
+    size_t          length; /* of what is filled in */
+    uint8_t         data[]; /* ucp_st_frame_t and messages */
+} ucp_st_ctrl_frame_t;
 
-/* The frame leaves the outbox */
-static void ucp_st_outbox_take(ucp_st_frame_buf_t *buf)
+int ucp_st_ctrl_is_reachable(ucp_st_peer_t *peer)
 {
-    ucs_list_del(&buf->list);
-    if (buf->peer->frame == buf) {
-        buf->peer->frame = NULL;
+    return (ucp_st_net_peer(peer)->address != NULL) && !peer->is_self;
+}
+
+int ucp_st_ctrl_has_heard(ucp_st_peer_t *peer)
+{
+    return ucp_st_ctrl_peer(peer)->next_rx_seq > 0;
+}
+
+int ucp_st_ctrl_is_sending(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
+
+    return self->is_listed || (self->sends > 0);
+}
+
+void ucp_st_ctrl_list(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
+
+    if (!self->is_listed && !ucs_list_is_empty(&self->frames) &&
+        (peer->is_self || ucp_st_ctrl_is_reachable(peer))) {
+        self->is_listed = 1;
+        ucs_list_add_tail(&ucp_st_ctrl(peer->worker)->ready, &self->list);
+        ucp_st_net_wake(peer->worker);
     }
 }
 
-void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer)
+static void ucp_st_ctrl_unlist(ucp_st_ctrl_peer_t *self)
 {
-    ucp_st_frame_buf_t *buf, *tmp;
-
-    ucs_list_for_each_safe(buf, tmp, &ucp_st_ctrl(worker)->outbox, list) {
-        if ((peer == NULL) || (buf->peer == peer)) {
-            ucp_st_outbox_take(buf);
-            free(buf);
-        }
+    if (self->is_listed) {
+        self->is_listed = 0;
+        ucs_list_del(&self->list);
     }
 }
 
-void *ucp_st_outbox_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                            size_t length)
+static void ucp_st_ctrl_drop(ucp_st_peer_t *peer)
 {
-    ucp_st_worker_h worker  = peer->worker;
-    ucp_st_frame_buf_t *buf = peer->frame;
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
+
+    ucp_st_ctrl_unlist(self);
+    while (!ucs_list_is_empty(&self->frames)) {
+        free(ucs_list_extract_head(&self->frames, ucp_st_ctrl_frame_t, list));
+    }
+}
+
+void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                          size_t length)
+{
+    ucp_st_ctrl_peer_t *self   = ucp_st_ctrl_peer(peer);
+    size_t max_length          = ucp_st_ctrl(peer->worker)->max_frame;
+    ucp_st_ctrl_frame_t *frame = ucs_list_is_empty(&self->frames) ? NULL :
+                                 ucs_list_tail(&self->frames,
+                                               ucp_st_ctrl_frame_t, list);
     ucp_st_msg_hdr_t *hdr;
 
-    if ((buf == NULL) || ((buf->length + length) > worker->max_frame)) {
-        buf = malloc(sizeof(*buf) + worker->max_frame);
-        if (buf == NULL) {
+    if ((frame == NULL) || ((frame->length + length) > max_length)) {
+        frame = malloc(sizeof(*frame) + max_length);
+        if (frame == NULL) {
             return NULL;
         }
-        buf->peer   = peer;
-        buf->length = sizeof(ucp_st_frame_t);
-        ucs_list_add_tail(&ucp_st_ctrl(worker)->outbox, &buf->list);
-        peer->frame = buf;
+        frame->peer   = peer;
+        frame->length = sizeof(ucp_st_frame_t);
+        ucs_list_add_tail(&self->frames, &frame->list);
+        ucp_st_ctrl_list(peer);
     }
-    hdr           = (ucp_st_msg_hdr_t*)(buf->data + buf->length);
-    buf->length  += length;
-    hdr->type     = type;
-    hdr->reserved = 0;
-    hdr->length   = length;
+    hdr            = (ucp_st_msg_hdr_t*)(frame->data + frame->length);
+    frame->length += length;
+    hdr->type      = type;
+    hdr->reserved  = 0;
+    hdr->length    = length;
     return hdr;
 }
 
-/* Behind BYE there is only the answer to the peer's, and nothing behind that */
-static int ucp_st_outbox_is_open(const ucp_st_peer_t *peer,
-                                 ucp_st_msg_type_t type)
+/* Behind BYE there is only the answer to the peer's, and nothing behind that,
+ * nor to a lost peer */
+static int ucp_st_ctrl_is_open(const ucp_st_peer_t *peer,
+                               ucp_st_msg_type_t type)
 {
-    return (peer->status == UCS_OK) && !peer->told_last &&
-           (!peer->told_bye || (type == UCP_ST_MSG_BYE_ACK));
+    return (peer->state <= UCP_ST_PEER_LEAVING) &&
+           (!peer->worker->said_bye || (type == UCP_ST_MSG_BYE_ACK));
 }
 
-void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                             const ucp_st_msg_op_t *params, const void *data,
-                             size_t length)
+void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+                           const ucp_st_msg_op_t *params, const void *data,
+                           size_t length)
 {
     ucp_st_msg_op_t *msg;
     ucp_st_msg_hdr_t hdr;
 
-    if (!ucp_st_outbox_is_open(peer, type)) {
+    if (!ucp_st_ctrl_is_open(peer, type)) {
         return;
     }
-    msg = ucp_st_outbox_reserve(peer, type, sizeof(*msg) + length);
+    msg = ucp_st_ctrl_reserve(peer, type, sizeof(*msg) + length);
     if (msg == NULL) {
         ucp_st_ctrl_up.fail(peer, UCS_ERR_NO_MEMORY);
         return;
@@ -102,6 +141,90 @@ void ucp_st_outbox_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     }
 }
 
+void ucp_st_ctrl_ping(ucp_st_peer_t *peer)
+{
+    if (ucp_st_ctrl_is_reachable(peer) && !ucp_st_ctrl_is_sending(peer)) {
+        ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, 0, 0);
+    }
+}
+
+/* Close the endpoint if that is due */
+static void ucp_st_ctrl_check_end(ucp_st_peer_t *peer)
+{
+    if (ucp_st_ctrl_peer(peer)->is_ending && !ucp_st_ctrl_is_sending(peer)) {
+        ucp_st_net_drop_ep(peer);
+    }
+}
+
+void ucp_st_ctrl_end(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl_peer(peer)->is_ending = 1;
+    ucp_st_ctrl_check_end(peer);
+}
+
+/* What was under way to the peer is dropped by UCP with the endpoint. Without
+ * memory a later question of the peer brings it about. */
+void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_msg_op_t *msg;
+
+    ucp_st_ctrl_drop(peer);
+    ucp_st_net_drop_ep(peer);
+    if (!ucp_st_process_is_dead(&peer->process)) {
+        msg = ucp_st_ctrl_reserve(peer, UCP_ST_MSG_GONE, sizeof(*msg));
+        if (msg != NULL) {
+            memset(&msg->op_id, 0, sizeof(*msg) - sizeof(msg->hdr));
+        }
+    }
+}
+
+/* Handle a frame, after a check of its head. The lock is held. */
+static void ucp_st_ctrl_receive(ucp_st_worker_h worker, const uint8_t *data,
+                                size_t length)
+{
+    ucp_st_frame_t frame = {.length = 0};
+    ucp_st_peer_t *peer;
+    size_t offset, used;
+
+    memcpy(&frame, data, ucs_min(length, sizeof(frame)));
+    if ((length < sizeof(frame)) || (frame.version != UCP_ST_PROTO_VERSION)) {
+        ucs_error("dropped a control message that is not of version %d",
+                  UCP_ST_PROTO_VERSION);
+        return;
+    }
+    if (frame.length != length) {
+        ucs_error("dropped a control message of %zu bytes that should have %u",
+                  length, frame.length);
+        return;
+    }
+    if (frame.dst != worker->uuid) {
+        ucs_debug("dropped a message of worker 0x%lx for an earlier one, 0x%lx",
+                  frame.src, frame.dst);
+        return;
+    }
+    peer = ucp_st_ctrl_up.get_peer(worker, frame.src);
+    if (peer == NULL) {
+        ucs_error("no memory for a message of peer 0x%lx", frame.src);
+        return;
+    }
+    if (!frame.is_alone &&
+        (frame.seq != ucp_st_ctrl_peer(peer)->next_rx_seq++)) {
+        ucs_error("peer 0x%lx: received message %u instead of %u", peer->uuid,
+                  frame.seq, ucp_st_ctrl_peer(peer)->next_rx_seq - 1);
+        ucp_st_ctrl_up.fail(peer, UCS_ERR_IO_ERROR);
+        return;
+    }
+    for (offset = sizeof(frame); offset < length; offset += used) {
+        used = ucp_st_ctrl_up.receive(peer, data + offset, length - offset);
+        if (used == 0) {
+            ucs_error("peer 0x%lx sent a malformed control message",
+                      peer->uuid);
+            ucp_st_ctrl_up.fail(peer, UCS_ERR_IO_ERROR);
+            return;
+        }
+    }
+}
+
 static ucs_status_t ucp_st_ctrl_am_handler(void *arg, const void *header,
                                            size_t header_length, void *data,
                                            size_t length,
@@ -110,221 +233,255 @@ static ucs_status_t ucp_st_ctrl_am_handler(void *arg, const void *header,
     ucp_st_worker_h worker = arg;
 
     ucp_st_worker_lock(worker);
-    ucp_st_ctrl_up.receive(worker, header, header_length);
+    if (ucp_st_net(worker)->is_served) { /* operations and peers still exist */
+        ucp_st_ctrl_receive(worker, header, header_length);
+    }
     ucp_st_worker_unlock(worker);
     return UCS_OK;
 }
 
-static void ucp_st_ctrl_unlisten(ucp_st_worker_h worker)
+/* UCP is done with one of `sends`. The lock is held. */
+static void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status)
 {
-    (void)ucp_st_ucp_set_handler(worker->ucp_worker, worker->am_id, 0, NULL,
-                                 NULL);
-}
-
-/* Receive control messages, and learn how long they may be */
-static ucs_status_t ucp_st_ctrl_listen(ucp_st_worker_h worker)
-{
-    ucp_worker_attr_t attr = {
-        .field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
-    };
-    ucs_status_t status    = UCS_OK;
-
-    if (worker->own_context != NULL) { /* else others are the user's */
-        status = ucp_st_ucp_drop_all(worker->ucp_worker, worker->am_id + 1);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_ucp_set_handler(worker->ucp_worker, worker->am_id, 0,
-                                        ucp_st_ctrl_am_handler, worker);
-    }
-    if (status != UCS_OK) {
-        ucs_error("the UCP worker cannot receive active message %u (its "
-                  "context needs UCP_FEATURE_AM): %s", worker->am_id,
-                  ucs_status_string(status));
-        return status;
-    }
-    status = ucp_worker_query(worker->ucp_worker, &attr);
-    if (status != UCS_OK) {
-        ucs_error("failed to query the UCP worker: %s",
-                  ucs_status_string(status));
-        goto err;
-    }
-    worker->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
-    if (worker->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
-        ucs_error("the UCP worker's transports carry active message headers of "
-                  "%zu bytes only", attr.max_am_header);
-        status = UCS_ERR_UNSUPPORTED;
-        goto err;
-    }
-    return UCS_OK;
-
-err:
-    ucp_st_ctrl_unlisten(worker);
-    return status;
-}
-
-void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status)
-{
-    ucp_st_worker_h worker = peer->worker;
-
-    ucp_st_worker_lock(worker);
-    --ucp_st_ctrl(worker)->sends;
-    --peer->sends;
+    --ucp_st_ctrl(peer->worker)->sends;
+    --ucp_st_ctrl_peer(peer)->sends;
     if (status != UCS_OK) {
         ucp_st_ctrl_up.lost(peer, status);
     }
-    ucp_st_ctrl_up.sent(peer);
-    ucp_st_worker_unlock(worker);
+    ucp_st_ctrl_check_end(peer);
 }
 
-/* `request` is NULL if UCP was done at once */
-static void ucp_st_ctrl_send_cb(void *request, ucs_status_t status,
-                                void *user_data)
+static void ucp_st_ctrl_sent_cb(void *request, ucs_status_t status, void *arg)
 {
-    ucp_st_frame_buf_t *buf = user_data;
+    ucp_st_ctrl_frame_t *frame = arg;
+    ucp_st_worker_h worker     = frame->peer->worker;
 
-    ucp_st_ctrl_sent(buf->peer, status);
-    free(buf);
-    if (request != NULL) {
-        ucp_request_free(request);
+    ucp_st_worker_lock(worker);
+    ucp_st_ctrl_sent(frame->peer, status);
+    ucp_st_worker_unlock(worker);
+    free(frame);
+    ucp_request_free(request);
+}
+
+static void ucp_st_ctrl_flushed_cb(void *request, ucs_status_t status,
+                                   void *arg)
+{
+    ucp_st_peer_t *peer    = arg;
+    ucp_st_worker_h worker = peer->worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_ctrl_sent(peer, status);
+    ucp_st_worker_unlock(worker);
+    ucp_request_free(request);
+}
+
+/* The last message to a peer was given to UCP, which may have accepted it
+ * without sending it, and would drop it when the endpoint is closed: a flush
+ * counts as one more send. The lock is held, and released meanwhile. */
+static void ucp_st_ctrl_flush(ucp_st_peer_t *peer)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_ctrl_flushed_cb,
+        .user_data    = peer
+    };
+    ucs_status_ptr_t request;
+    ucs_status_t status;
+    ucp_ep_h ep;
+
+    ++ucp_st_ctrl(peer->worker)->sends;
+    ++ucp_st_ctrl_peer(peer)->sends;
+    ucp_st_worker_unlock(peer->worker);
+    status  = ucp_st_net_ep_get(peer, &ep);
+    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
+                                   ucp_ep_flush_nbx(ep, &param);
+    ucp_st_worker_lock(peer->worker);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_ctrl_sent(peer, UCS_PTR_STATUS(request));
     }
 }
 
-/* The lock is not held */
-static void ucp_st_ctrl_send(ucp_st_frame_buf_t *buf)
+/* Without the lock */
+static ucs_status_ptr_t ucp_st_ctrl_give(ucp_st_ctrl_frame_t *frame)
 {
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
         .flags        = UCP_AM_SEND_FLAG_EAGER,
-        .cb.send      = ucp_st_ctrl_send_cb,
-        .user_data    = buf
+        .cb.send      = ucp_st_ctrl_sent_cb,
+        .user_data    = frame
     };
-    ucp_st_worker_h worker    = buf->peer->worker;
+    ucs_status_t status;
+    ucp_ep_h ep;
+
+    status = ucp_st_net_ep_get(frame->peer, &ep);
+    return (status != UCS_OK) ?
+           UCS_STATUS_PTR(status) :
+           ucp_am_send_nbx(ep, UCP_ST_NET_AM_CTRL, frame->data, frame->length,
+                           NULL, 0, &param);
+}
+
+/* It is not in order with those before */
+static int ucp_st_ctrl_is_alone(const ucp_st_ctrl_frame_t *frame)
+{
+    const void *data = frame->data + sizeof(ucp_st_frame_t);
+
+    return ((const ucp_st_msg_hdr_t*)data)->type == UCP_ST_MSG_GONE;
+}
+
+static void ucp_st_ctrl_fill(ucp_st_ctrl_frame_t *frame)
+{
+    ucp_st_peer_t *peer = frame->peer;
+    ucp_st_frame_t head = {
+        .version  = UCP_ST_PROTO_VERSION,
+        .is_alone = ucp_st_ctrl_is_alone(frame),
+        .length   = frame->length,
+        .seq      = ucp_st_ctrl_peer(peer)->next_tx_seq,
+        .src      = peer->worker->uuid,
+        .dst      = peer->uuid
+    };
+
+    memcpy(frame->data, &head, sizeof(head));
+}
+
+/* UCP has no memory now: the frame is the first again, unless the peer was
+ * declared gone meanwhile */
+static void ucp_st_ctrl_put_back(ucp_st_ctrl_frame_t *frame)
+{
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(frame->peer);
+
+    --ucp_st_ctrl(frame->peer->worker)->sends;
+    --self->sends;
+    if ((frame->peer->state == UCP_ST_PEER_GONE) && !self->is_ending &&
+        !ucp_st_ctrl_is_alone(frame)) {
+        free(frame);
+    } else {
+        ucs_list_add_head(&self->frames, &frame->list);
+    }
+}
+
+/* Send the peer's first frame; zero without memory. The lock is held, and
+ * released meanwhile. */
+static int ucp_st_ctrl_send(ucp_st_peer_t *peer)
+{
+    ucp_st_worker_h worker     = peer->worker;
+    ucp_st_ctrl_peer_t *self   = ucp_st_ctrl_peer(peer);
+    ucp_st_ctrl_frame_t *frame = ucs_list_extract_head(&self->frames,
+                                                       ucp_st_ctrl_frame_t,
+                                                       list);
     ucs_status_ptr_t request;
 
-    if (buf->peer->is_self) {
-        ucp_st_worker_lock(worker);
-        --ucp_st_ctrl(worker)->sends;
-        --buf->peer->sends;
-        ucp_st_ctrl_up.receive(worker, buf->data, buf->length);
-        ucp_st_worker_unlock(worker);
-        free(buf);
-        return;
-    }
-    request = ucp_am_send_nbx(buf->peer->ucp_ep, worker->am_id, buf->data,
-                              buf->length, NULL, 0, &param);
-    if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_ctrl_send_cb(NULL, UCS_PTR_STATUS(request), buf);
-    }
-}
-
-/* Take the first frame that may be sent; NULL if there is none */
-static ucp_st_frame_buf_t *ucp_st_ctrl_pop(ucp_st_worker_h worker)
-{
-    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-    ucp_st_frame_t frame       = {
-        .version = UCP_ST_PROTO_VERSION,
-        .src     = worker->uuid
-    };
-    ucp_st_frame_buf_t *buf, *tmp;
-
-    if (ctrl->sends >= UCP_ST_CTRL_MAX_SENDS) {
-        return NULL; /* the next progress goes on */
-    }
-    ucs_list_for_each_safe(buf, tmp, &ctrl->outbox, list) {
-        /* A BYE is still acknowledged, behind earlier messages */
-        if ((buf->peer->status != UCS_OK) && !buf->peer->said_bye) {
-            ucp_st_outbox_take(buf);
-            free(buf);
-        } else if (buf->peer->is_self || (buf->peer->ucp_ep != NULL)) {
-            ucp_st_outbox_take(buf);
-            frame.length = buf->length;
-            frame.seq    = buf->peer->next_tx_seq++;
-            memcpy(buf->data, &frame, sizeof(frame));
-            ++ctrl->sends;
-            ++buf->peer->sends;
-            return buf;
-        }
-        /* else it waits for the user to give the peer's address */
-    }
-    return NULL;
-}
-
-void ucp_st_ctrl_flush(ucp_st_worker_h worker)
-{
-    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
-    ucp_st_frame_buf_t *buf;
-
-    /* One thread at a time, so that messages keep their order */
-    ucp_st_worker_lock(worker);
-    if (!ctrl->outbox_busy) {
-        ctrl->outbox_busy = 1;
-        while ((buf = ucp_st_ctrl_pop(worker)) != NULL) {
-            ucp_st_worker_unlock(worker);
-            ucp_st_ctrl_send(buf);
-            ucp_st_worker_lock(worker);
-        }
-        ctrl->outbox_busy = 0;
-    }
-    ucp_st_worker_unlock(worker);
-}
-
-ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_t *peer, const void *ucp_address,
-                                 ucp_ep_h *ep_p)
-{
-    int is_dead;
-
-    *ep_p = NULL;
+    ucp_st_ctrl_fill(frame);
     if (peer->is_self) {
-        return UCS_OK;
+        ++self->next_tx_seq;
+        ucp_st_ctrl_receive(worker, frame->data, frame->length);
+        free(frame);
+        return 1;
     }
-    /* UCX from 1.14 on aborts later where the peer in shared memory is dead */
-    ucp_st_worker_lock(peer->worker);
-    is_dead = ucp_st_process_is_dead(&peer->process);
-    ucp_st_worker_unlock(peer->worker);
-    return is_dead ? UCS_ERR_CONNECTION_RESET :
-           ucp_st_ucp_ep_create(peer->worker->ucp_worker, ucp_address,
-                                ucp_st_svc_ep_failed, peer, ep_p);
+    ++ucp_st_ctrl(worker)->sends;
+    ++self->sends;
+    ucp_st_worker_unlock(worker);
+    request = ucp_st_ctrl_give(frame);
+    ucp_st_worker_lock(worker);
+    if (ucp_st_ucp_is_full(UCS_PTR_RAW_STATUS(request))) {
+        ucp_st_ctrl_put_back(frame);
+        return 0;
+    }
+    self->next_tx_seq += !ucp_st_ctrl_is_alone(frame);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_ctrl_sent(peer, UCS_PTR_STATUS(request));
+        free(frame);
+    }
+    return 1;
 }
 
-void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer, double end)
+/* Send what can be sent to a peer; how much that was. The lock is held, and
+ * released meanwhile. */
+static unsigned ucp_st_ctrl_send_peer(ucp_st_peer_t *peer)
 {
-    ucp_st_svc_ep_disconnect(peer);
-    ucp_st_ucp_ep_close(peer->worker->ucp_worker, peer->ucp_ep,
-                        UCP_EP_CLOSE_FLAG_FORCE, end);
-    peer->ucp_ep = NULL;
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(peer->worker);
+    ucp_st_ctrl_peer_t *self   = ucp_st_ctrl_peer(peer);
+    unsigned count             = 0;
+
+    while (!ucs_list_is_empty(&self->frames) &&
+           (ctrl->sends < UCP_ST_NET_MAX_SENDS) && ucp_st_ctrl_send(peer)) {
+        ++count;
+    }
+    if (ucs_list_is_empty(&self->frames) && (count > 0) &&
+        (peer->state >= UCP_ST_PEER_LEFT)) {
+        ucp_st_ctrl_flush(peer);
+    }
+    return count;
+}
+
+/* What cannot be sent now is not counted: the next round tries again, which
+ * comes when UCP has completed something, or when the watch wakes the thread */
+static unsigned ucp_st_ctrl_work(ucp_st_worker_h worker)
+{
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+    unsigned count             = 0;
+    ucp_st_ctrl_peer_t *self;
+    ucs_list_link_t ready;
+
+    ucs_list_head_init(&ready);
+    ucs_list_splice_tail(&ready, &ctrl->ready);
+    ucs_list_head_init(&ctrl->ready);
+    while (!ucs_list_is_empty(&ready)) {
+        self   = ucs_list_head(&ready, ucp_st_ctrl_peer_t, list);
+        ucp_st_ctrl_unlist(self);
+        count += ucp_st_ctrl_send_peer(self->net.peer);
+        ucp_st_ctrl_list(self->net.peer);
+    }
+    return count;
+}
+
+void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer)
+{
+    ucp_st_net_disconnect(peer);
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_ctrl_drop(peer);
+    ucp_st_worker_unlock(peer->worker);
 }
 
 static void ucp_st_ctrl_init(ucp_st_worker_h worker)
 {
-    ucs_list_head_init(&ucp_st_ctrl(worker)->outbox);
-    ucp_st_svc_init(worker);
+    static const ucp_st_net_client_t client = {
+        .work    = ucp_st_ctrl_work,
+        .is_used = ucp_st_ctrl_is_sending
+    };
+
+    ucs_list_head_init(&ucp_st_ctrl(worker)->ready);
+    ucs_list_head_init(&ucp_st_net(worker)->work);
+    ucp_st_net_add_client(worker, &client);
 }
 
-static void ucp_st_ctrl_cleanup(ucp_st_worker_h worker)
-{
-    ucp_st_svc_close(worker);
-}
-
+/* Receive control messages, and learn how long they may be */
 static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
 {
+    ucp_worker_attr_t attr     = {
+        .field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
+    };
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
     ucs_status_t status;
 
-    status = ucp_st_svc_open(worker);
-    if (status != UCS_OK) {
-        ucs_warn("no UCP worker for the service thread (%s): failures reach "
-                 "peers only when both hosts make calls",
-                 ucs_status_string(status));
+    status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_CTRL, 0,
+                                    ucp_st_ctrl_am_handler);
+    if (status == UCS_OK) {
+        status = ucp_worker_query(ctrl->net.ucp_worker, &attr);
     }
-    status = ucp_st_ctrl_listen(worker);
     if (status != UCS_OK) {
+        ucs_error("the UCP worker of the service thread takes no active "
+                  "messages: %s", ucs_status_string(status));
         return status;
     }
-    status = ucp_st_svc_start(worker);
-    if (status != UCS_OK) {
-        ucp_st_ctrl_unlisten(worker);
+    ctrl->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
+    if (ctrl->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
+        ucs_error("the UCP worker's transports carry active message headers of "
+                  "%zu bytes only", attr.max_am_header);
+        return UCS_ERR_UNSUPPORTED;
     }
-    return status;
+    return ucp_st_net_start(worker);
 }
 
 static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
@@ -334,21 +491,28 @@ static int ucp_st_ctrl_is_used(ucp_st_worker_h worker)
 
 static ucp_st_drain_t ucp_st_ctrl_drain(ucp_st_worker_h worker)
 {
-    return (ucp_st_ctrl(worker)->sends > 0)       ? UCP_ST_DRAIN_SENDS :
-           (ucp_st_svc(worker)->num_notices > 0) ? UCP_ST_DRAIN_ANSWERS :
-                                                    UCP_ST_DRAIN_DONE;
+    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
+
+    return ((ctrl->sends > 0) || !ucs_list_is_empty(&ctrl->ready)) ?
+           UCP_ST_DRAIN_SENDS : UCP_ST_DRAIN_DONE;
 }
 
-/* Peers that used it have stopped it */
-static void ucp_st_ctrl_close(ucp_st_worker_h worker)
+static void ucp_st_ctrl_peer_init(ucp_st_peer_h peer)
 {
-    ucp_st_svc_stop(ucp_st_svc(worker));
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
+
+    ucs_list_head_init(&self->frames);
+    self->net.peer   = peer;
+    self->net.status = UCS_INPROGRESS;
 }
 
 /* The peers' end still uses the UCP worker of the service thread */
 const ucp_st_component_t ucp_st_ctrl_component = {
     .part   = UCP_ST_PART_CTRL,
-    .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t)},
+    .sizes  = {
+        [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t),
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_ctrl_peer_t)
+    },
     .worker = {
         .init    = ucp_st_ctrl_init,
         .open    = ucp_st_ctrl_open,
@@ -356,12 +520,12 @@ const ucp_st_component_t ucp_st_ctrl_component = {
         .drain   = ucp_st_ctrl_drain,
         .ask     = ucp_st_worker_hook_none,
         .waits   = ucp_st_worker_hook_waits,
-        .stop    = ucp_st_ctrl_unlisten,
-        .close   = ucp_st_ctrl_close,
-        .cleanup = ucp_st_ctrl_cleanup
+        .stop    = ucp_st_worker_hook_none,
+        .close   = ucp_st_net_stop,
+        .cleanup = ucp_st_net_close
     },
     .peer   = {
-        .init       = ucp_st_peer_hook_none,
+        .init       = ucp_st_ctrl_peer_init,
         .gone       = ucp_st_peer_hook_none,
         .is_used    = ucp_st_peer_hook_zero,
         .is_awaited = ucp_st_peer_hook_zero

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_ctrl.h - control messages: a worker's outbox is sent as UCP active
- * messages, without the worker's lock.
+ * st_ctrl.h - control messages. Any thread posts them; the service thread sends
+ * and receives them, as UCP active messages over st_net.h. So no call of a host
+ * is needed.
  *
  * This folder is below core: it carries messages, and calls core by
  * ucp_st_ctrl_up alone.
@@ -11,34 +12,46 @@
 
 #include "core/st_peer.h"
 #include "core/st_worker.h"
-#include "ctrl/st_svc.h"
+#include "ctrl/st_net.h"
 
 /** A worker's part. Protected by its lock. */
 typedef struct ucp_st_ctrl_worker {
-    ucs_list_link_t outbox;      /* ucp_st_frame_buf_t, in order of sending */
-    int             outbox_busy; /* a thread sends from it */
-    unsigned        sends;       /* that UCP has not completed */
-    ucp_st_svc_t    svc;         /* see there */
+    ucs_list_link_t ready; /* peers with frames that can be sent */
+    unsigned        sends; /* that UCP has not completed */
+    size_t          max_frame; /* longest one, bytes; read-only */
+    ucp_st_net_t    net;   /* see there */
 } ucp_st_ctrl_worker_t;
+
+/** A peer's part. Protected by its worker's lock. */
+typedef struct ucp_st_ctrl_peer {
+    ucs_list_link_t   list;      /* in the worker's ready */
+    int               is_listed;
+    ucs_list_link_t   frames;    /* not given to UCP, in order of sending */
+    unsigned          sends;     /* of the worker's */
+    int               is_ending; /* nothing is posted any more */
+    uint32_t          next_tx_seq;
+    uint32_t          next_rx_seq;
+    ucp_st_net_peer_t net;       /* see there */
+} ucp_st_ctrl_peer_t;
 
 /** What core does about what comes. The worker's lock is held. */
 typedef struct ucp_st_ctrl_up {
-    /** A frame of control messages has come, to be checked. */
-    void (*receive)(ucp_st_worker_h worker, const uint8_t *data, size_t length);
+    /** Find a peer, or make one; NULL without memory. */
+    ucp_st_peer_h (*get_peer)(ucp_st_worker_h worker, uint64_t uuid);
 
-    /** A notice has come, to be checked. In the service thread. */
-    void (*notice)(ucp_st_worker_h worker, const void *data, size_t length);
-
-    /** UCP has completed a frame, or a flush. */
-    void (*sent)(ucp_st_peer_h peer);
+    /** Handle the first of the messages; its length, or 0 if it is
+     *  malformed. */
+    size_t (*receive)(ucp_st_peer_h peer, const uint8_t *data, size_t length);
 
     /** A transport has lost a peer. */
     void (*lost)(ucp_st_peer_h peer, ucs_status_t status);
 
-    /** The same, of the endpoint for notices. */
-    void (*lost_notice)(ucp_st_peer_h peer, ucs_status_t status);
+    /** Decide about lost peers, after the progress of a round; how many it
+     *  found. `is_idle` says that the progress found nothing. */
+    unsigned (*settle)(ucp_st_worker_h worker, uint64_t round, int is_idle);
 
-    /** There is no memory for what the peer has to know. */
+    /** The peer has sent what it must not, or there is no memory for what it
+     *  has to know. */
     void (*fail)(ucp_st_peer_h peer, ucs_status_t status);
 } ucp_st_ctrl_up_t;
 
@@ -52,62 +65,68 @@ static inline ucp_st_ctrl_worker_t *ucp_st_ctrl(ucp_st_worker_h worker)
     return worker->parts[UCP_ST_PART_CTRL];
 }
 
-static inline ucp_st_svc_t *ucp_st_svc(ucp_st_worker_h worker)
+static inline ucp_st_ctrl_peer_t *ucp_st_ctrl_peer(ucp_st_peer_h peer)
 {
-    return &ucp_st_ctrl(worker)->svc;
+    return peer->parts[UCP_ST_PART_CTRL];
 }
 
-/**
- * Messages to one peer: one active message, in the outbox of the worker. They
- * are put together as long as they wait: a match of n operations costs a number
- * of active messages that is a small part of n.
- */
-typedef struct ucp_st_frame_buf {
-    ucs_list_link_t list;
-    ucp_st_peer_h   peer;
-    size_t          length; /* of what is filled in */
-    uint8_t         data[]; /* ucp_st_frame_t and messages */
-} ucp_st_frame_buf_t;
+static inline ucp_st_net_t *ucp_st_net(ucp_st_worker_h worker)
+{
+    return &ucp_st_ctrl(worker)->net;
+}
 
-/** Room for a message to a peer in the outbox, whose head is filled in; NULL
- *  without memory. The lock is held, as for the next ones. */
-void *ucp_st_outbox_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
-                            size_t length);
+static inline ucp_st_net_peer_t *ucp_st_net_peer(ucp_st_peer_h peer)
+{
+    return &ucp_st_ctrl_peer(peer)->net;
+}
+
+/** Room for a message to a peer, whose head is filled in; NULL without memory.
+ *  The lock is held, as for the next ones. */
+void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+                          size_t length);
 
 /**
- * Put a message and the bytes that follow it in the outbox; type and length of
- * the head of `msg` are filled in. Without memory the peer is declared gone.
+ * Post a message and the bytes that follow it; type and length of the head of
+ * `msg` are filled in. Without memory the peer is declared gone. Nothing is
+ * posted behind the last message to a peer.
  */
-void ucp_st_outbox_post_with(ucp_st_peer_h peer, ucp_st_msg_type_t type,
-                             const ucp_st_msg_op_t *msg, const void *data,
-                             size_t length);
+void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+                           const ucp_st_msg_op_t *msg, const void *data,
+                           size_t length);
 
 /** The same with nothing behind it, and only the ids that the type needs. */
-static inline void ucp_st_outbox_post(ucp_st_peer_h peer,
-                                      ucp_st_msg_type_t type, uint64_t op_id,
-                                      uint64_t src_op_id)
+static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+                                    uint64_t op_id, uint64_t src_op_id)
 {
     ucp_st_msg_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
 
-    ucp_st_outbox_post_with(peer, type, &msg, NULL, 0);
+    ucp_st_ctrl_post_with(peer, type, &msg, NULL, 0);
 }
 
-/** Drop what was not sent to a peer, with the lock held; or, if it is NULL, to
- *  any, when no other thread uses the worker. */
-void ucp_st_outbox_drop(ucp_st_worker_h worker, const ucp_st_peer_t *peer);
+/** Have a message under way to the peer, which fails where the peer is gone. */
+void ucp_st_ctrl_ping(ucp_st_peer_h peer);
 
-/** Send what is in the outbox. The lock is not held, nor for the next ones. */
-void ucp_st_ctrl_flush(ucp_st_worker_h worker);
+/** The peer has left: close its endpoint once it was sent what is posted. */
+void ucp_st_ctrl_end(ucp_st_peer_h peer);
 
-/** UCP has completed one of `sends`. */
-void ucp_st_ctrl_sent(ucp_st_peer_h peer, ucs_status_t status);
+/** The peer was declared gone: send nothing of what was posted, close its
+ *  endpoint, and tell it over another one, unless its process has ended. */
+void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
-/** Make the endpoint for control messages. */
-ucs_status_t ucp_st_ctrl_connect(ucp_st_peer_h peer, const void *ucp_address,
-                                 ucp_ep_h *ep_p);
+/** What waits to be sent to the peer can be, if it is known how to reach it. */
+void ucp_st_ctrl_list(ucp_st_peer_h peer);
 
-/** Undo that, and ucp_st_svc_ep_connect(), until `end`, a time of
- *  ucp_st_worker_now(). No other thread uses the endpoints. */
-void ucp_st_ctrl_disconnect(ucp_st_peer_h peer, double end);
+/** Non-zero if the peer is another worker that messages can be sent to. */
+int ucp_st_ctrl_is_reachable(ucp_st_peer_h peer);
+
+/** Non-zero while messages to the peer have not left. */
+int ucp_st_ctrl_is_sending(ucp_st_peer_h peer);
+
+/** Non-zero once a message has come from the peer. */
+int ucp_st_ctrl_has_heard(ucp_st_peer_h peer);
+
+/** Undo ucp_st_net_connect(), and drop what was not sent. The lock is not held,
+ *  no other thread uses the worker. */
+void ucp_st_ctrl_disconnect(ucp_st_peer_h peer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_host.c - lane host. The protocol is described in st_host.h, the UCP worker
- * that carries it in st_svc.h.
+ * that carries it in st_net.h.
  *
  * A stream hands over the operations that it starts on a stack (st_stack.h). An
  * operation is there at most once: the stream that pushes it sets `queued`. The
@@ -16,7 +16,6 @@
 #include "host/st_host_gpu.h"
 #include "host/st_host_proto.h"
 #include "core/st_log.h"
-#include "core/st_notice.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_queue.h"
@@ -65,8 +64,7 @@ typedef struct ucp_st_host_op {
     ucs_list_link_t     list;      /* in the worker's work */
     uint8_t             is_listed;
     uint8_t             is_running;
-    uint8_t             is_bound;  /* the peer has the other half; 2: this side
-                                      is connected with the peer, too */
+    uint8_t             is_bound;  /* the peer has the other half */
     uint8_t             is_revoked;/* receive: no further message is taken */
     uint8_t             release;   /* release the waits once not moving */
     uint8_t             is_moving; /* UCP uses the buffer */
@@ -109,7 +107,7 @@ static void ucp_st_host_add(ucp_st_op_t *op)
     if ((host != NULL) && !host->is_listed) {
         host->is_listed = 1;
         ucs_list_add_tail(&ucp_st_host_worker(op->worker)->work, &host->list);
-        ucp_st_svc_wake(ucp_st_svc(op->worker));
+        ucp_st_net_wake(op->worker);
     }
 }
 
@@ -258,10 +256,10 @@ static void ucp_st_host_send(ucp_st_op_t *op)
     if (is_send) {
         ucp_st_host_gpu_set(op, &param);
     }
-    status  = ucp_st_svc_ep_get(op->peer, UCP_ST_SVC_EP_DATA, &ep);
+    status  = ucp_st_net_ep_get_data(op->peer, &ep);
     request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
-              ucp_am_send_nbx(ep, is_send ? UCP_ST_SVC_AM_DATA :
-                                            UCP_ST_SVC_AM_ACK,
+              ucp_am_send_nbx(ep, is_send ? UCP_ST_NET_AM_DATA :
+                                            UCP_ST_NET_AM_ACK,
                               &host->header, sizeof(host->header),
                               is_send ? op->data : NULL,
                               is_send ? op->msg_length : 0, &param);
@@ -275,7 +273,7 @@ static void ucp_st_host_send(ucp_st_op_t *op)
 static void ucp_st_host_recv(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host    = ucp_st_host_op(op);
-    ucp_worker_h ucp_worker   = ucp_st_svc(op->worker)->ucp_worker;
+    ucp_worker_h ucp_worker   = ucp_st_net(op->worker)->ucp_worker;
     ucp_st_host_msg_t *msg    = host->msg;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
@@ -327,21 +325,8 @@ static int ucp_st_host_has_ack(const ucp_st_op_t *op)
 static void ucp_st_host_run(ucp_st_op_t *op)
 {
     ucp_st_host_op_t *host = ucp_st_host_op(op);
-    ucs_status_t status;
-    ucp_ep_h ep;
 
     host->is_running = 1;
-    if (host->is_bound == 1) {
-        /* Both halves exist: connect, to send to the peer later, and to learn
-         * of its end */
-        host->is_bound = 2;
-        ucp_st_worker_unlock(op->worker);
-        status = ucp_st_svc_ep_get(op->peer, UCP_ST_SVC_EP_DATA, &ep);
-        ucp_st_worker_lock(op->worker);
-        if (status != UCS_OK) {
-            ucp_st_op_fail(op, status);
-        }
-    }
     if (ucp_st_host_is_send(op) && host->is_bound && !host->release &&
         !host->is_sending && (ucp_st_host_begun(op) > host->sent)) {
         ucp_st_host_send(op);
@@ -369,7 +354,7 @@ static ucp_st_op_t *ucp_st_host_find(ucp_st_worker_h worker, const void *data,
         return NULL;
     }
     memcpy(header, data, sizeof(*header));
-    if (!ucp_st_svc(worker)->is_served) {
+    if (!ucp_st_net(worker)->is_served) {
         return NULL; /* operations and peers are going */
     }
     op   = ucp_st_op_get(worker, header->op_id);
@@ -462,7 +447,7 @@ static unsigned ucp_st_host_return_dropped(ucp_st_worker_h worker)
     while (!ucs_list_is_empty(dropped)) {
         msg = ucs_list_extract_head(dropped, ucp_st_host_msg_t, list);
         ucp_st_worker_unlock(worker);
-        ucp_am_data_release(ucp_st_svc(worker)->ucp_worker, msg->data);
+        ucp_am_data_release(ucp_st_net(worker)->ucp_worker, msg->data);
         free(msg);
         ++count;
         ucp_st_worker_lock(worker);
@@ -519,7 +504,7 @@ static int ucp_st_host_peer_is_used(ucp_st_peer_t *peer)
 
 static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
 {
-    static const ucp_st_svc_client_t client = {
+    static const ucp_st_net_client_t client = {
         .work    = ucp_st_host_work,
         .is_used = ucp_st_host_peer_is_used
     };
@@ -528,23 +513,20 @@ static ucs_status_t ucp_st_host_open(ucp_st_worker_h worker)
 
     ucs_list_head_init(&self->work);
     ucs_list_head_init(&self->dropped);
-    status = ucp_st_svc_open(worker);
+    status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_DATA,
+                                    UCP_AM_FLAG_PERSISTENT_DATA,
+                                    ucp_st_host_data_am_handler);
     if (status == UCS_OK) {
-        status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_DATA,
-                                        UCP_AM_FLAG_PERSISTENT_DATA,
-                                        ucp_st_host_data_am_handler);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_ACK, 0,
+        status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_ACK, 0,
                                         ucp_st_host_ack_am_handler);
     }
     if (status != UCS_OK) {
         ucp_st_lane_refuse(worker, UCP_ST_LANE_HOST,
-                           "lane 'host': no UCP worker for the service "
-                           "thread: %s", ucs_status_string(status));
+                           "lane 'host': UCP takes no handler of messages: "
+                           "%s", ucs_status_string(status));
         return status;
     }
-    ucp_st_svc_add_client(ucp_st_svc(worker), &client);
+    ucp_st_net_add_client(worker, &client);
     return UCS_OK;
 }
 
@@ -586,7 +568,7 @@ static ucs_status_t ucp_st_host_query(ucp_st_worker_h worker,
 static ucs_status_t ucp_st_host_connect(ucp_st_peer_t *peer,
                                         const void *address, size_t length)
 {
-    return (peer->svc_ep == NULL) ? UCS_ERR_UNREACHABLE : UCS_OK;
+    return UCS_OK; /* it has the service thread's endpoint */
 }
 
 static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
@@ -638,7 +620,7 @@ static void ucp_st_host_startall(void *arg)
         if (!__atomic_exchange_n(&host->queued, 1, __ATOMIC_ACQ_REL)) {
             ucp_st_stack_push(&ucp_st_host_worker((*ops)->worker)->begun,
                               &host->begun_item);
-            ucp_st_service_wake(&ucp_st_svc((*ops)->worker)->service);
+            ucp_st_service_wake(&ucp_st_net((*ops)->worker)->service);
         }
     }
 }
@@ -687,7 +669,7 @@ static void ucp_st_host_drop_msg(ucp_st_op_t *op)
         ucs_list_add_tail(&ucp_st_host_worker(op->worker)->dropped,
                           &host->msg->list);
         host->msg = NULL;
-        ucp_st_svc_wake(ucp_st_svc(op->worker));
+        ucp_st_net_wake(op->worker);
     }
 }
 
@@ -767,7 +749,7 @@ const ucp_st_lane_ops_t ucp_st_host_lane = {
     .peer   = {
         .connect    = ucp_st_host_connect,
         .disconnect = ucp_st_peer_hook_none,
-        .check      = ucp_st_notice_check
+        .check      = ucp_st_peer_hook_none /* messages tell */
     },
     .queue  = {
         .init    = ucp_st_queue_hook_none,

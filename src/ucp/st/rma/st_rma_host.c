@@ -91,7 +91,7 @@ static void ucp_st_rma_host_make_ready(ucp_st_rma_host_op_t *op)
     if (op->is_begun && !op->is_ready && (op->pending == 0)) {
         op->is_ready = 1;
         ucs_list_add_tail(&ucp_st_rma_dev(worker)->ready, &op->ready);
-        ucp_st_svc_wake(ucp_st_svc(worker));
+        ucp_st_net_wake(worker);
     }
 }
 
@@ -187,15 +187,9 @@ static void ucp_st_rma_host_send(ucp_st_rma_host_op_t *op)
     ++worker->stats.proxied;
     op->pending = UCP_ST_RMA_HOST_SENDING | UCP_ST_RMA_HOST_AWAITING;
     ucp_st_worker_unlock(worker);
-    /* UCP 1.13 does not notice the end of a peer over an endpoint that waits
-     * for its first answer, as this one does because the target answers over
-     * it. The endpoint for notices makes up for that. */
-    status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_NOTICE, &ep);
-    if (status == UCS_OK) {
-        status = ucp_st_svc_ep_get(op->rma.peer, UCP_ST_SVC_EP_DATA, &ep);
-    }
+    status  = ucp_st_net_ep_get_data(op->rma.peer, &ep);
     request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
-              ucp_am_send_nbx(ep, UCP_ST_SVC_AM_RMA, &op->request,
+              ucp_am_send_nbx(ep, UCP_ST_NET_AM_RMA, &op->request,
                               sizeof(op->request), op->rma.buffer, length,
                               &param);
     if (!UCS_PTR_IS_PTR(request)) {
@@ -216,7 +210,7 @@ static void ucp_st_rma_host_run(ucp_st_rma_host_op_t *op)
     if (status != UCS_OK) {
         op->status = status;
         ucp_st_rma_host_end(op);
-    } else if (op->rma.peer->lost != UCS_OK) {
+    } else if (op->rma.peer->state == UCP_ST_PEER_LOST) {
         op->pending = UCP_ST_RMA_HOST_AWAITING; /* fails with the peer */
     } else if (!op->rma.is_strict || (op->flow->ops.next == &op->flow_list)) {
         ucp_st_rma_host_send(op);
@@ -236,7 +230,7 @@ static unsigned ucp_st_rma_host_work(ucp_st_worker_h worker)
         op->is_begun = 1;
         ucp_st_rma_host_make_ready(op);
     }
-    for (; !ucs_list_is_empty(&dev->ready) && (count < UCP_ST_SVC_MAX_SENDS);
+    for (; !ucs_list_is_empty(&dev->ready) && (count < UCP_ST_NET_MAX_SENDS);
          ++count) {
         op = ucs_list_extract_head(&dev->ready, ucp_st_rma_host_op_t, ready);
         op->is_ready = 0;
@@ -252,7 +246,7 @@ static void ucp_st_rma_host_start_func(void *arg)
     ucp_st_worker_h worker   = op->rma.queue->worker;
 
     ucp_st_stack_push(&ucp_st_rma_dev(worker)->begun, &op->begun_item);
-    ucp_st_service_wake(&ucp_st_svc(worker)->service);
+    ucp_st_service_wake(&ucp_st_net(worker)->service);
 }
 
 static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
@@ -320,7 +314,7 @@ ucp_st_rma_host_find(ucp_st_worker_h worker, const ucp_st_rma_reply_t *reply)
     ucp_st_rma_host_op_t *op;
     ucp_st_peer_t *peer;
 
-    if (!ucp_st_svc(worker)->is_served || (reply->dst != worker->uuid)) {
+    if (!ucp_st_net(worker)->is_served || (reply->dst != worker->uuid)) {
         return NULL;
     }
     peer = ucp_st_peer_find(worker, reply->src);
@@ -359,7 +353,7 @@ static void ucp_st_rma_host_moved_cb(void *request, ucs_status_t status,
 static ucs_status_t ucp_st_rma_host_move(ucp_st_rma_host_op_t *op, void *data,
                                          int is_rndv)
 {
-    ucp_worker_h ucp_worker   = ucp_st_svc(op->rma.queue->worker)->ucp_worker;
+    ucp_worker_h ucp_worker   = ucp_st_net(op->rma.queue->worker)->ucp_worker;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
@@ -473,7 +467,7 @@ static void ucp_st_rma_job_reply(ucp_st_rma_job_t *job, ucs_status_t status)
         .id     = request->id,
         .status = status
     };
-    send = ucp_am_send_nbx(job->ep, UCP_ST_SVC_AM_RMA_REPLY, &job->reply,
+    send = ucp_am_send_nbx(job->ep, UCP_ST_NET_AM_RMA_REPLY, &job->reply,
                            sizeof(job->reply), data, length, &param);
     if (!UCS_PTR_IS_PTR(send)) {
         ucp_st_rma_job_end(job);
@@ -527,7 +521,7 @@ static int ucp_st_rma_job_is_good(const ucp_st_rma_job_t *job, size_t length)
     const ucp_st_rma_request_t *request = &job->request;
     int is_put                          = (request->type == UCP_ST_RMA_PUT);
 
-    if (!ucp_st_svc(job->worker)->is_served ||
+    if (!ucp_st_net(job->worker)->is_served ||
         (request->dst != job->worker->uuid)) {
         return 0; /* for an earlier worker */
     }
@@ -546,7 +540,7 @@ static int ucp_st_rma_job_is_good(const ucp_st_rma_job_t *job, size_t length)
 static ucs_status_t ucp_st_rma_job_run(ucp_st_rma_job_t *job, void *data,
                                        int is_rndv)
 {
-    ucp_worker_h ucp_worker   = ucp_st_svc(job->worker)->ucp_worker;
+    ucp_worker_h ucp_worker   = ucp_st_net(job->worker)->ucp_worker;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
@@ -583,7 +577,7 @@ static void ucp_st_rma_job_no_memory(ucp_st_worker_h worker,
     ucs_error("no memory for a one-sided operation of peer 0x%lx",
               request->src);
     ucp_st_worker_lock(worker);
-    peer = ucp_st_svc(worker)->is_served ?
+    peer = ucp_st_net(worker)->is_served ?
            ucp_st_peer_find(worker, request->src) : NULL;
     if (peer != NULL) {
         ucp_st_peer_lost(peer, UCS_ERR_NO_MEMORY);
@@ -640,24 +634,20 @@ static int ucp_st_rma_host_is_used(ucp_st_peer_t *peer)
 
 ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker)
 {
-    ucp_st_svc_t *svc                       = ucp_st_svc(worker);
-    static const ucp_st_svc_client_t client = {
+    static const ucp_st_net_client_t client = {
         .work    = ucp_st_rma_host_work,
         .is_used = ucp_st_rma_host_is_used
     };
     ucs_status_t status;
 
-    if (ucp_st_svc_open(worker) != UCS_OK) {
-        return UCS_OK; /* lane host is not open either */
-    }
-    status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_RMA, 0,
+    status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_RMA, 0,
                                     ucp_st_rma_request_am_handler);
     if (status == UCS_OK) {
-        status = ucp_st_svc_set_handler(worker, UCP_ST_SVC_AM_RMA_REPLY, 0,
+        status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_RMA_REPLY, 0,
                                         ucp_st_rma_reply_am_handler);
     }
     if (status == UCS_OK) {
-        ucp_st_svc_add_client(svc, &client);
+        ucp_st_net_add_client(worker, &client);
     }
     return status;
 }

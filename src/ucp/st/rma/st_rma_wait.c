@@ -49,7 +49,6 @@ typedef struct ucp_st_rma_wait {
     volatile uint64_t    *word;      /* 1: it passes; atomic; stays when the
                                         wait is unused */
     uint8_t              is_helped;  /* the stream calls `helper` */
-    uint8_t              is_watched; /* for the peer's end; wait_lock */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
     ucp_st_look_t        look;       /* wait_lock */
@@ -339,49 +338,6 @@ void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
     }
 }
 
-/* The peer of a wait that is not watched yet, and is from now on; or NULL */
-static ucp_st_peer_h ucp_st_rma_wait_next_peer(ucp_st_rma_dev_t *dev)
-{
-    ucp_st_peer_h peer = NULL;
-    ucp_st_rma_wait_t *wait;
-
-    (void)pthread_mutex_lock(&dev->wait_lock);
-    ucs_list_for_each(wait, &dev->waits, list) {
-        if ((wait->peer != NULL) && !wait->is_watched) {
-            wait->is_watched = 1;
-            peer             = wait->peer;
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&dev->wait_lock);
-    return peer;
-}
-
-/* Connect with the peers of waits: over lane host, their end is noticed only
- * with an endpoint to them. The lock is held, and released meanwhile; peers
- * stay. */
-static void ucp_st_rma_wait_connect(ucp_st_worker_h worker)
-{
-    ucs_status_t status;
-    ucp_st_peer_h peer;
-    ucp_ep_h ep;
-
-    while ((peer = ucp_st_rma_wait_next_peer(ucp_st_rma_dev(worker))) != NULL) {
-        if (!(peer->lanes & UCS_BIT(UCP_ST_LANE_HOST)) ||
-            (peer->status != UCS_OK) || (peer->lost != UCS_OK)) {
-            continue;
-        }
-        ucp_st_worker_unlock(worker);
-        status = ucp_st_svc_ep_get(peer, UCP_ST_SVC_EP_NOTICE, &ep);
-        ucp_st_worker_lock(worker);
-        if (status == UCS_OK) {
-            ucp_st_svc_wake(ucp_st_svc(worker));
-        } else if (!ucp_st_ucp_is_local(status)) {
-            ucp_st_peer_lost(peer, status);
-        }
-    }
-}
-
 int ucp_st_rma_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
@@ -389,7 +345,6 @@ int ucp_st_rma_serve(void *arg)
 
     ucp_st_worker_lock(worker);
     ucp_st_rma_wait_end_dead(worker);
-    ucp_st_rma_wait_connect(worker);
     ucp_st_worker_unlock(worker);
     ucp_st_rma_look(worker);
     return (dev->is_untold &&

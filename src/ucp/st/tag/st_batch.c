@@ -226,38 +226,54 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
     ucp_st_batch_completed(req, request, &info);
 }
 
-/* In the service thread. A message to oneself needs an endpoint, which the
- * first one makes. */
+static void ucp_st_batch_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ucp_st_peer_t *peer = arg;
+
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_peer_lost(peer, status);
+    ucp_st_worker_unlock(peer->worker);
+}
+
+/* The endpoint to a peer, which the first message makes. In the service
+ * thread. */
+static ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
+{
+    ucp_st_batch_peer_t *self = ucp_st_batch_peer(peer);
+    ucs_status_t status       = UCS_OK;
+    int is_dead;
+
+    if (self->ep == NULL) {
+        ucp_st_worker_lock(peer->worker);
+        is_dead = ucp_st_process_is_dead(&peer->process);
+        ucp_st_worker_unlock(peer->worker);
+        /* UCX from 1.14 on aborts later where one in shared memory is dead */
+        status = is_dead ? UCS_ERR_CONNECTION_RESET :
+                 ucp_st_ucp_ep_create(peer->worker->ucp_worker,
+                                      peer->ucp_address,
+                                      peer->is_self ? NULL :
+                                                      ucp_st_batch_ep_failed,
+                                      peer, &self->ep);
+    }
+    *ep_p = self->ep;
+    return status;
+}
+
+/* In the service thread */
 static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
 {
-    ucp_worker_h ucp_worker   = req->worker->ucp_worker;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
                         UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = ucp_st_batch_sent_cb,
         .user_data    = req
     };
-    ucp_ep_params_t ep_params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS
-    };
-    ucp_ep_h *ep_p            = req->peer->is_self ?
-                                &ucp_st_batch(req->worker)->self_ep :
-                                &req->peer->ucp_ep;
-    ucp_address_t *address;
     ucs_status_t status;
-    size_t length;
+    ucp_ep_h ep;
 
-    if (req->peer->is_self && (*ep_p == NULL)) {
-        status = ucp_worker_get_address(ucp_worker, &address, &length);
-        if (status != UCS_OK) {
-            return UCS_STATUS_PTR(status);
-        }
-        ep_params.address = address;
-        status            = ucp_ep_create(ucp_worker, &ep_params, ep_p);
-        ucp_worker_release_address(ucp_worker, address);
-        if (status != UCS_OK) {
-            return UCS_STATUS_PTR(status);
-        }
+    status = ucp_st_batch_ep_get(req->peer, &ep);
+    if (status != UCS_OK) {
+        return UCS_STATUS_PTR(status);
     }
     if (req->stage != NULL) {
         status = ucs_gstream_memory_copy_by(&req->memory, req->stage,
@@ -266,7 +282,7 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
             return UCS_STATUS_PTR(status);
         }
     }
-    return ucp_tag_send_nbx(*ep_p, ucp_st_batch_data(req), req->length,
+    return ucp_tag_send_nbx(ep, ucp_st_batch_data(req), req->length,
                             req->tag, &param);
 }
 
@@ -368,7 +384,7 @@ static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
             status = UCS_ERR_CANCELED;
         } else if (ucp_st_peer_is_real(req->peer)) {
             status = ((req->dir == UCP_ST_DIR_SEND) &&
-                      ucp_st_peer_is_closing(req->peer)) ?
+                      (req->peer->state == UCP_ST_PEER_LEFT)) ?
                      UCS_ERR_CANCELED : req->peer->status;
         }
         if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
@@ -598,6 +614,37 @@ static ucp_st_drain_t ucp_st_batch_get_drain(ucp_st_worker_h worker)
     return UCP_ST_DRAIN_DONE;
 }
 
+static int ucp_st_batch_is_sending(ucp_st_peer_t *peer)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
+        if ((req->peer == peer) && (req->dir == UCP_ST_DIR_SEND)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* What UCP has taken leaves before an endpoint is closed, but to peers that are
+ * gone, or do not receive. No other thread uses the worker. */
+static void ucp_st_batch_close_eps(ucp_st_worker_h worker)
+{
+    double end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    ucp_st_batch_peer_t *self;
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        self = ucp_st_batch_peer(peer);
+        ucp_st_ucp_ep_close(worker->ucp_worker, self->ep,
+                            (peer->is_self ||
+                             ((peer->status == UCS_OK) &&
+                              !ucp_st_batch_is_sending(peer))) ?
+                                    0 : UCP_EP_CLOSE_FLAG_FORCE, end);
+        self->ep = NULL;
+    }
+}
+
 static void ucp_st_batch_stop(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
@@ -615,6 +662,7 @@ static void ucp_st_batch_stop(ucp_st_worker_h worker)
     ucp_st_batch_abort_receives(worker, NULL);
     (void)ucp_st_batch_cancel_all(worker);
     ucp_st_worker_unlock(worker);
+    ucp_st_batch_close_eps(worker);
 }
 
 static void ucp_st_batch_close(ucp_st_worker_h worker)
@@ -626,8 +674,6 @@ static void ucp_st_batch_close(ucp_st_worker_h worker)
     if (!batch->is_ready) {
         return;
     }
-    ucp_st_ucp_ep_close(worker->ucp_worker, batch->self_ep, 0, end);
-    end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
     do {
         (void)ucp_st_batch_work(worker, &is_pending);
         (void)sched_yield();
@@ -688,6 +734,7 @@ const ucp_st_component_t ucp_st_tag_component = {
     .part   = UCP_ST_PART_TAG,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_batch_t),
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_batch_peer_t),
         [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_queue_batch_t)
     },
     /* The first message makes it ready: see ucp_st_batch_make_ready() */

@@ -21,6 +21,7 @@
 #include <ucp_st.h>
 
 #include "core/st_op.h"
+#include "core/st_peer.h"
 #include "core/st_queue.h"
 #include "core/st_stack.h"
 #include "core/st_worker.h"
@@ -82,12 +83,16 @@ typedef struct ucp_st_batch {
     ucs_list_link_t         posted;     /* that UCP has */
     unsigned                handles;    /* that the user has */
     unsigned                cancels;    /* posted, UCP is to be told */
-    ucp_ep_h                self_ep;    /* or NULL; the service thread's */
     int                     fd;         /* UCP's; -1 if it cannot sleep */
     unsigned                idle;       /* rounds with nothing to do; the
                                            thread's */
     ucp_st_service_client_t service;    /* its own */
 } ucp_st_batch_t;
+
+/** A peer's part. */
+typedef struct ucp_st_batch_peer {
+    ucp_ep_h ep; /* or NULL; the service thread's */
+} ucp_st_batch_peer_t;
 
 /** A queue's part. Of the thread that calls for the queue, but for what says
  *  otherwise. The queue's word for batches counts complete messages, or is
@@ -106,6 +111,11 @@ extern const ucp_st_component_t ucp_st_tag_component;
 static inline ucp_st_batch_t *ucp_st_batch(ucp_st_worker_h worker)
 {
     return worker->parts[UCP_ST_PART_TAG];
+}
+
+static inline ucp_st_batch_peer_t *ucp_st_batch_peer(ucp_st_peer_h peer)
+{
+    return peer->parts[UCP_ST_PART_TAG];
 }
 
 static inline ucp_st_queue_batch_t *ucp_st_queue_batch(ucp_st_queue_h queue)

@@ -10,7 +10,6 @@
 
 #include "trig/st_trig.h"
 #include "core/st_lane.h"
-#include "core/st_leave.h"
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
@@ -80,8 +79,8 @@ static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
 }
 
 /* In the service thread: reap completions, which wakes the streams that sleep
- * on words; post late uses; and release streams that wait for lost peers or
- * after failed puts. The interfaces are armed under the lock, after a progress
+ * on words; post late uses; and release streams that wait after failed puts. The
+ * interfaces are armed under the lock, after a progress
  * that found nothing: a completion was reaped, or makes its descriptor
  * readable. */
 static int ucp_st_trig_serve(void *arg)
@@ -104,7 +103,6 @@ static int ucp_st_trig_serve(void *arg)
     dev->settle_rma(worker);
     timeout = ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
                (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
-    timeout = ucp_st_trig_sooner(timeout, ucp_st_leave_settle_late(worker));
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_settle(worker));
     dev->is_retry_timed = dev->is_refused;
     if (dev->is_retry_timed) {

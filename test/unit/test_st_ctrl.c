@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_notice.c - failures that one side's service thread finds while no
- * host makes a call: the streams of both sides go on.
+ * test_st_ctrl.c - what service threads tell each other while no host makes a
+ * call: of failures, after which the streams of both sides go on, and of leaves.
  *
  * What a NIC or a transport would say is said to the library from inside, so
  * that it happens at one side alone and at a known moment.
@@ -12,7 +12,6 @@
 #include "st_pair.h"
 
 #include "core/st_leave.h"
-#include "core/st_notice.h"
 #include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_watch.h"
@@ -260,40 +259,70 @@ ST_CASE(freed)
     run_freed(ST_B);
 }
 
-/* The control messages of one side, in the order in which UCP is given them */
-static uint64_t watched_uuid;
-static unsigned num_frames;   /* since it is watched; atomic, as the next */
-static unsigned num_answers;  /* BYE_ACKs */
-static unsigned num_behind;   /* frames behind one */
+/* Looks at, and changes, the control messages that UCP is given */
+typedef struct {
+    uint64_t src;         /* whose frames are counted */
+    unsigned num_frames;  /* atomic, as the next ones */
+    unsigned num_answers; /* BYE_ACKs */
+    unsigned num_behind;  /* frames behind one */
+    unsigned num_pings;
+    uint64_t held_src;    /* whose frames stay where they are, or 0 */
+} watch_t;
+
+static watch_t seen;
+
+static int watch_has(const ucp_st_frame_t *frame, ucp_st_msg_type_t type)
+{
+    size_t offset = sizeof(*frame);
+    const ucp_st_msg_hdr_t *hdr;
+
+    for (; offset < frame->length; offset += hdr->length) {
+        hdr = UCS_PTR_BYTE_OFFSET(frame, offset);
+        if (hdr->type == type) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 static ucs_status_t watch_frames(unsigned id, void *header)
 {
     const ucp_st_frame_t *frame = header;
-    size_t offset               = sizeof(*frame);
-    const ucp_st_msg_hdr_t *hdr;
 
-    if ((id != UCP_ST_AM_ID_DEFAULT) || (frame->src != watched_uuid)) {
+    if (id != UCP_ST_NET_AM_CTRL) {
         return UCS_OK;
     }
-    __atomic_add_fetch(&num_frames, 1, __ATOMIC_RELAXED);
-    num_behind += (__atomic_load_n(&num_answers, __ATOMIC_RELAXED) > 0);
-    while (offset < frame->length) {
-        hdr     = UCS_PTR_BYTE_OFFSET(frame, offset);
-        offset += hdr->length;
-        if (hdr->type == UCP_ST_MSG_BYE_ACK) {
-            __atomic_add_fetch(&num_answers, 1, __ATOMIC_RELAXED);
-        }
+    if (frame->src == __atomic_load_n(&seen.held_src, __ATOMIC_RELAXED)) {
+        return UCS_ERR_NO_MEMORY;
     }
+    if (frame->src != seen.src) {
+        return UCS_OK;
+    }
+    seen.num_behind += (seen.num_answers > 0);
+    seen.num_answers += watch_has(frame, UCP_ST_MSG_BYE_ACK);
+    __atomic_add_fetch(&seen.num_frames, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&seen.num_pings, watch_has(frame, UCP_ST_MSG_PING),
+                       __ATOMIC_RELAXED);
     return UCS_OK;
 }
 
-static void watch(ucp_st_worker_h worker)
+static void watch(const st_side_t *side)
 {
-    watched_uuid = worker->uuid;
-    num_frames   = 0;
-    num_answers  = 0;
-    num_behind   = 0;
+    seen = (watch_t){.src = side->worker->uuid};
     st_hook_am_send(watch_frames);
+}
+
+/* Until a side's peer stands so, or further; its host makes no call */
+static void until_state(const st_side_t *side, ucp_st_peer_state_t state)
+{
+    int is_there;
+
+    do {
+        (void)sched_yield();
+        ucp_st_worker_lock(side->worker);
+        is_there = (side->peer->state >= state);
+        ucp_st_worker_unlock(side->worker);
+    } while (!is_there);
 }
 
 /* Behind a BYE there is only the answer to the peer's: it may close its
@@ -303,69 +332,50 @@ ST_CASE(bye_is_last)
 {
     static scene_t scene;
     st_side_t *side = scene.pair.side;
-    int is_answered = 0;
 
     scene_init(&scene, 0);
-    ucp_st_leave_say_bye(side[ST_A].worker);
-    watch(side[ST_A].worker);
+    watch(&side[ST_A]);
+    __atomic_store_n(&seen.held_src, side[ST_B].worker->uuid, __ATOMIC_RELAXED);
     st_free(scene.op[ST_B]); /* UNMATCH */
-    while (!is_answered) {
-        (void)ucp_st_worker_progress(side[ST_A].worker);
-        ucp_st_worker_lock(side[ST_A].worker);
-        is_answered = scene.op[ST_A]->peer_closed;
-        ucp_st_worker_unlock(side[ST_A].worker);
-    }
+    ucp_st_leave_say_bye(side[ST_A].worker);
+    until_state(&side[ST_B], UCP_ST_PEER_LEFT);
+    CU_ASSERT_EQUAL(__atomic_exchange_n(&seen.num_frames, 0, __ATOMIC_RELAXED),
+                    1);
     ucp_st_worker_lock(side[ST_A].worker);
     ucp_st_watch_ask_peer(side[ST_A].peer);
     ucp_st_worker_unlock(side[ST_A].worker);
-    (void)ucp_st_worker_progress(side[ST_A].worker);
+    __atomic_store_n(&seen.held_src, 0, __ATOMIC_RELAXED);
+    until_state(&side[ST_A], UCP_ST_PEER_GONE);
     st_hook_am_send(NULL);
-    CU_ASSERT_EQUAL(num_frames, 0);
+    CU_ASSERT_TRUE(scene.op[ST_A]->peer_closed);
+    CU_ASSERT_EQUAL(seen.num_frames, 0);
     scene.op[ST_B] = st_recv(&side[ST_B], scene.rbuf, LEN, 3);
     scene_cleanup(&scene);
 }
 
-/* Non-zero if UCP tells that a BYE has arrived although the peer's host makes
- * no call. Over tcp that host has to accept the connection first; what comes
- * when the leaver has closed it does no harm. */
-static int bye_arrives(void)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    return (tls == NULL) || (strstr(tls, "tcp") == NULL);
-}
-
-/* A side leaves while the other one's host makes no call */
+/* A side leaves while the other one's host makes no call: it is answered, and
+ * nothing more is sent to it */
 static void run_bye_unread(void)
 {
     static scene_t scene;
     st_side_t *side = scene.pair.side;
-    ucs_status_t status;
 
     scene_init(&scene, 0);
     st_free(scene.op[ST_A]);
-    watched_uuid = side[ST_B].worker->uuid;
-    num_frames   = 0;
     st_side_cleanup(&side[ST_A]);
     ucp_st_worker_lock(side[ST_B].worker);
-    CU_ASSERT_TRUE(side[ST_B].peer->told_last);
+    CU_ASSERT_EQUAL(side[ST_B].peer->state, UCP_ST_PEER_GONE);
+    CU_ASSERT_EQUAL(side[ST_B].peer->status, UCS_ERR_CANCELED);
+    seen.src        = side[ST_B].worker->uuid;
+    seen.num_frames = 0;
     ucp_st_watch_ask_peer(side[ST_B].peer);
     ucp_st_worker_unlock(side[ST_B].worker);
-    do { /* the host learns it as ever */
-        (void)ucp_st_worker_progress(side[ST_B].worker);
-        ucp_st_worker_lock(side[ST_B].worker);
-        status = side[ST_B].peer->status;
-        ucp_st_worker_unlock(side[ST_B].worker);
-    } while (status == UCS_OK);
-    CU_ASSERT_EQUAL(status, UCS_ERR_CANCELED);
     st_free(scene.op[ST_B]);
     st_side_cleanup(&side[ST_B]);
-    CU_ASSERT_EQUAL(num_frames, 0);
+    CU_ASSERT_EQUAL(seen.num_frames, 0);
 }
 
-/* Its service thread answers before any endpoint is closed, and when the host
- * reads of it nothing more is sent */
-ST_CASE_IF(bye_unread, bye_arrives(), "the peer's host has to make calls")
+ST_CASE(bye_unread)
 {
     st_hook_am_send(watch_frames);
     run_bye_unread();
@@ -399,16 +409,25 @@ static void run_bye_crosses(int watched)
     for (i = 0; i < 2; ++i) {
         st_free(scene.op[i]);
     }
-    watch(side[watched].worker);
+    watch(&side[watched]);
+    for (i = 0; i < 2; ++i) { /* neither hears the other before it says so */
+        ucp_st_worker_lock(side[i].worker);
+    }
     for (i = 0; i < 2; ++i) {
-        ucp_st_leave_say_bye(side[i].worker);
+        ucp_st_ctrl_post(side[i].peer, UCP_ST_MSG_BYE, 0, 0);
+        side[i].worker->said_bye = 1;
+    }
+    for (i = 0; i < 2; ++i) {
+        ucp_st_worker_unlock(side[i].worker);
+    }
+    for (i = 0; i < 2; ++i) {
+        until_state(&side[i], UCP_ST_PEER_GONE);
     }
     st_side_leave(&side[ST_A], &side[ST_B]);
-    CU_ASSERT_TRUE(side[ST_B].peer->told_last);
     st_side_cleanup(&side[ST_B]);
     st_hook_am_send(NULL);
-    CU_ASSERT_EQUAL(num_answers, 1);
-    CU_ASSERT_EQUAL(num_behind, 0);
+    CU_ASSERT_EQUAL(seen.num_answers, 1);
+    CU_ASSERT_EQUAL(seen.num_behind, 0);
 }
 
 ST_CASE(bye_crosses)
@@ -417,89 +436,65 @@ ST_CASE(bye_crosses)
     run_bye_crosses(ST_B);
 }
 
-/* A peer to which the service thread is to be held; NULL for none. And that it
- * is; atomic */
-static ucp_st_peer_h held_peer;
+/* The service thread is about to make an endpoint, over which a peer is told
+ * that it is gone; atomic */
 static int is_held;
 
-/* The service thread is about to make an endpoint for a notice: it stays here
- * until the peer has none to make, or for so many looks. The peer's worker is
- * gone, so nothing is sent. */
+/* It stays here for so many looks */
 static ucs_status_t refuse_ep(void)
 {
     unsigned looks = 10000;
-    int is_there   = (held_peer != NULL);
 
     __atomic_store_n(&is_held, 1, __ATOMIC_RELEASE);
-    while (is_there && (--looks > 0)) {
+    while (--looks > 0) {
         (void)sched_yield();
-        ucp_st_worker_lock(held_peer->worker);
-        is_there = (held_peer->svc_ep != NULL);
-        ucp_st_worker_unlock(held_peer->worker);
     }
     return UCS_ERR_UNREACHABLE;
 }
 
-/* The end of a worker comes when the first notice to a peer is on its way, or
- * was not taken by the service thread yet */
-static void run_ends_meanwhile(int is_begun)
+/* The end of a worker comes meanwhile */
+ST_CASE(ends_meanwhile)
 {
     static scene_t scene;
     st_side_t *side = scene.pair.side;
-    ucp_st_worker_h worker;
-    ucp_st_peer_h peer;
     int i;
 
     scene_init(&scene, 0);
     for (i = 0; i < 2; ++i) {
         st_free(scene.op[i]);
     }
-    worker = side[ST_A].worker;
-    peer   = side[ST_A].peer;
-    st_side_leave(&side[ST_B], &side[ST_A]);
-    held_peer = is_begun ? peer : NULL;
-    is_held   = 0;
+    is_held = 0;
     st_hook_ep_create(refuse_ep);
-    ucp_st_worker_lock(worker);
-    CU_ASSERT_PTR_NULL(peer->svc_ep->notice_ep);
-    peer->owes_last = 1;
-    ucp_st_notice_answer_bye(peer);
-    CU_ASSERT_EQUAL(ucp_st_svc(worker)->num_notices, 1);
-    ucp_st_worker_unlock(worker);
-    while (is_begun && !__atomic_load_n(&is_held, __ATOMIC_ACQUIRE)) {
+    scene_lose(&scene, ST_A, UCS_ERR_CONNECTION_RESET);
+    while (!__atomic_load_n(&is_held, __ATOMIC_ACQUIRE)) {
         (void)sched_yield();
     }
-    ucp_st_svc_ep_disconnect(peer);
-    st_hook_ep_create(NULL);
-    CU_ASSERT_EQUAL(ucp_st_svc(worker)->num_notices, 0);
     st_side_cleanup(&side[ST_A]);
-}
-
-ST_CASE(ends_meanwhile)
-{
-    run_ends_meanwhile(1);
-    run_ends_meanwhile(0);
+    st_hook_ep_create(NULL);
+    st_side_cleanup(&side[ST_B]);
 }
 
 /* By their type; atomic */
-static unsigned num_sent[UCP_ST_NOTICE_LAST];
+static unsigned num_sent[UCP_ST_MSG_LAST];
 
-/* UCP has no memory for the first notice of each type. An answer is not sent
- * again: the control message says the same. */
+/* UCP has no memory for the first frame with a message of each type */
 static ucs_status_t refuse_first(unsigned id, void *header)
 {
-    const ucp_st_notice_msg_t *msg = header;
+    const ucp_st_frame_t *frame = header;
+    ucs_status_t status         = UCS_OK;
+    int type;
 
-    if ((id != UCP_ST_SVC_AM_NOTICE) ||
-        (msg->type == UCP_ST_NOTICE_UNMATCH_ACK)) {
-        return UCS_OK;
+    for (type = 0; (id == UCP_ST_NET_AM_CTRL) && (type < UCP_ST_MSG_LAST);
+         ++type) {
+        if (watch_has(frame, (ucp_st_msg_type_t)type) &&
+            (__atomic_fetch_add(&num_sent[type], 1, __ATOMIC_RELAXED) == 0)) {
+            status = UCS_ERR_NO_MEMORY;
+        }
     }
-    return (__atomic_fetch_add(&num_sent[msg->type], 1,
-                               __ATOMIC_RELAXED) == 0) ? UCS_ERR_NO_MEMORY :
-                                                         UCS_OK;
+    return status;
 }
 
-static void check_sent_again(ucp_st_notice_type_t type)
+static void check_sent_again(ucp_st_msg_type_t type)
 {
     st_hook_am_send(NULL);
     CU_ASSERT(__atomic_load_n(&num_sent[type], __ATOMIC_RELAXED) > 1);
@@ -512,50 +507,32 @@ ST_CASE(sent_again)
 {
     st_hook_am_send(refuse_first);
     run_op_fails(ST_A, 0);
-    check_sent_again(UCP_ST_NOTICE_UNMATCH);
+    check_sent_again(UCP_ST_MSG_UNMATCH);
     st_hook_am_send(refuse_first);
     run_freed(ST_B);
-    check_sent_again(UCP_ST_NOTICE_UNMATCH);
+    check_sent_again(UCP_ST_MSG_UNMATCH_ACK);
     st_hook_am_send(refuse_first);
     run_declared_gone(ST_A);
-    check_sent_again(UCP_ST_NOTICE_GONE);
-    if (!bye_arrives()) {
-        return;
-    }
+    check_sent_again(UCP_ST_MSG_GONE);
     st_hook_am_send(refuse_first);
     run_bye_unread();
-    CU_ASSERT(__atomic_load_n(&num_sent[UCP_ST_NOTICE_BYE_ACK],
-                              __ATOMIC_RELAXED) > 1);
-    check_sent_again(UCP_ST_NOTICE_BYE);
+    CU_ASSERT(__atomic_load_n(&num_sent[UCP_ST_MSG_BYE], __ATOMIC_RELAXED) > 1);
+    check_sent_again(UCP_ST_MSG_BYE_ACK);
 }
 
-static int scene_has_asked(scene_t *scene, int i)
-{
-    st_side_t *side = &scene->pair.side[i];
-    int has_asked;
-
-    ucp_st_worker_lock(side->worker);
-    has_asked = (side->peer->svc_ep->notice_ep != NULL);
-    ucp_st_worker_unlock(side->worker);
-    return has_asked;
-}
-
-/* A stream waits for a peer whose process cannot be asked for, as if it were on
- * another node: it is sent something, which would fail if it were gone, and
- * goes on in its own time */
-ST_CASE_IF(asked, st_lane() == UCP_ST_LANE_HOST,
-           "other lanes ask in their own ways")
+/* A stream waits for a peer that goes on in its own time: it is sent something,
+ * which would fail if it were gone */
+ST_CASE(asked)
 {
     static scene_t scene;
 
     scene_init(&scene, 0);
-    ucp_st_worker_lock(scene.pair.side[ST_A].worker);
-    ucp_st_process_close(&scene.pair.side[ST_A].peer->process);
-    ucp_st_worker_unlock(scene.pair.side[ST_A].worker);
+    watch(&scene.pair.side[ST_A]);
     scene_use(&scene, ST_A);
-    while (!scene_has_asked(&scene, ST_A)) {
+    while (__atomic_load_n(&seen.num_pings, __ATOMIC_RELAXED) == 0) {
         (void)sched_yield();
     }
+    st_hook_am_send(NULL);
     scene_use(&scene, ST_B);
     scene_block(&scene, ST_A);
     scene_block(&scene, ST_B);
@@ -564,8 +541,7 @@ ST_CASE_IF(asked, st_lane() == UCP_ST_LANE_HOST,
 }
 
 /* One side has lost the other one, and has nothing to wait for itself */
-ST_CASE_IF(lost_idle, st_lane() == UCP_ST_LANE_HOST,
-           "other lanes ask in their own ways")
+ST_CASE(lost_idle)
 {
     static scene_t scene;
 
@@ -577,100 +553,66 @@ ST_CASE_IF(lost_idle, st_lane() == UCP_ST_LANE_HOST,
     scene_cleanup(&scene);
 }
 
-/* Take a notice as if it had come from the other side */
-static void scene_handle(scene_t *scene, int i, ucp_st_notice_msg_t *msg)
-{
-    ucp_st_worker_h worker = scene->pair.side[i].worker;
-
-    ucp_st_worker_lock(worker);
-    ucp_st_notice_receive(worker, msg, sizeof(*msg));
-    ucp_st_worker_unlock(worker);
-}
-
-/* Until what a side has to tell has left it, while there is somebody to hear
- * it */
-static void scene_until_told(scene_t *scene, int i)
-{
-    ucp_st_worker_h worker = scene->pair.side[i].worker;
-    unsigned num_notices;
-
-    do {
-        (void)sched_yield();
-        ucp_st_worker_lock(worker);
-        num_notices = ucp_st_svc(worker)->num_notices;
-        ucp_st_worker_unlock(worker);
-    } while (num_notices > 0);
-}
-
-/* Both sides free. One hears that of the other, whose host makes no calls any
- * more and does not answer: it needs no answer. */
-static void run_both_freed(int i)
+/* Both sides free, at once: neither needs a call of a host */
+ST_CASE(both_freed)
 {
     static scene_t scene;
-    ucp_st_worker_h worker;
-    ucp_st_notice_msg_t msg;
+    int i;
 
     scene_init(&scene, 0);
-    worker = scene.pair.side[i].worker;
-    msg    = (ucp_st_notice_msg_t){
-        .type      = UCP_ST_NOTICE_UNMATCH,
-        .status    = UCS_ERR_CANCELED,
-        .src       = scene.pair.side[!i].worker->uuid,
-        .dst       = worker->uuid,
-        .op_id     = scene.op[i]->id,
-        .src_op_id = scene.op[!i]->id
-    };
-    CU_ASSERT_EQUAL(ucp_st_op_free(scene.op[i]), UCS_OK);
-    scene_handle(&scene, i, &msg);
-    while (st_stats(&scene.pair.side[i]).freed > 0) {
-        (void)ucp_st_worker_progress(worker);
-        (void)sched_yield();
+    for (i = 0; i < 2; ++i) {
+        ucp_st_worker_lock(scene.pair.side[i].worker);
     }
-    scene_until_told(&scene, i);
-    scene.op[i] = st_send(&scene.pair.side[i], scene.sbuf, LEN, 3);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_op_free_begin(scene.op[i]), UCS_OK);
+        ucp_st_op_free_end(scene.op[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        ucp_st_worker_unlock(scene.pair.side[i].worker);
+    }
+    for (i = 0; i < 2; ++i) {
+        while (st_stats(&scene.pair.side[i]).freed > 0) {
+            (void)sched_yield();
+        }
+        scene.op[i] = st_send(&scene.pair.side[i], scene.sbuf, LEN, 3);
+    }
     scene_cleanup(&scene);
 }
 
-ST_CASE(both_freed)
+/* Take a message as if it had come from the other side */
+static void scene_handle(scene_t *scene, int i, const ucp_st_msg_op_t *msg)
 {
-    run_both_freed(ST_A);
-    run_both_freed(ST_B);
+    st_side_t *side = &scene->pair.side[i];
+
+    ucp_st_worker_lock(side->worker);
+    CU_ASSERT_EQUAL(ucp_st_ctrl_up.receive(side->peer, (const uint8_t*)msg,
+                                           sizeof(*msg)), sizeof(*msg));
+    ucp_st_worker_unlock(side->worker);
 }
 
-/* Notices of somebody's former life, of other pairs, and of no type at all do
- * nothing */
+/* Messages of other pairs do nothing */
 ST_CASE(strangers)
 {
     static scene_t scene;
-    ucp_st_notice_msg_t good, msg;
+    ucp_st_msg_op_t good, msg;
     st_side_t *side;
 
     scene_init(&scene, 0);
     side = scene.pair.side;
-    good = (ucp_st_notice_msg_t){
-        .type      = UCP_ST_NOTICE_UNMATCH,
+    good = (ucp_st_msg_op_t){
+        .hdr       = {.type = UCP_ST_MSG_UNMATCH, .length = sizeof(good)},
         .status    = UCS_ERR_IO_ERROR,
-        .src       = side[ST_A].worker->uuid,
-        .dst       = side[ST_B].worker->uuid,
         .op_id     = scene.op[ST_B]->id,
         .src_op_id = scene.op[ST_A]->id
     };
-    msg     = good;
-    msg.src = good.src + 1;
-    scene_handle(&scene, ST_B, &msg);
-    msg     = good;
-    msg.dst = good.dst + 1;
-    scene_handle(&scene, ST_B, &msg);
-    msg.type = UCP_ST_NOTICE_GONE;
-    scene_handle(&scene, ST_B, &msg);
     msg           = good;
     msg.src_op_id = good.src_op_id + 1;
     scene_handle(&scene, ST_B, &msg);
-    msg      = good;
-    msg.type = 99;
+    msg       = good;
+    msg.op_id = good.op_id + 1;
     scene_handle(&scene, ST_B, &msg);
-    msg      = good;
-    msg.type = UCP_ST_NOTICE_UNMATCH_ACK; /* of what was not told */
+    msg          = good;
+    msg.hdr.type = UCP_ST_MSG_UNMATCH_ACK; /* of what was not told */
     scene_handle(&scene, ST_B, &msg);
 
     st_start(&side[ST_B], scene.op[ST_B]);
@@ -679,14 +621,12 @@ ST_CASE(strangers)
     st_sync(&side[ST_A]);
     st_sync(&side[ST_B]);
 
-    /* The good one counts, and may come again */
+    /* The good one counts */
     good.uses = 1;
-    scene_handle(&scene, ST_B, &good);
     scene_handle(&scene, ST_B, &good);
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(side[ST_B].queue, scene.op[ST_B]),
                     UCS_ERR_IO_ERROR);
-    scene_until_told(&scene, ST_B);
     scene_cleanup(&scene);
 }
 
-ST_SUITE("st_notice")
+ST_SUITE("st_ctrl")
