@@ -235,6 +235,7 @@ static void fake_connect(st_fake_t *fake)
         .err_mode   = UCP_ERR_HANDLING_MODE_PEER /* as the target has it */
     };
     ucp_st_address_hdr_t *hdr       = NULL;
+    const ucp_st_address_lane_t *lane;
     ucs_status_ptr_t request;
     size_t length;
 
@@ -251,7 +252,8 @@ static void fake_connect(st_fake_t *fake)
     CU_ASSERT_EQUAL_FATAL(ucp_st_worker_get_address(fake->target->worker,
                                                     (void**)&hdr, &length),
                           UCS_OK);
-    params.address = (const void*)(fake_find_lane(hdr, UCP_ST_PROTO_SERVICE) + 1);
+    lane           = fake_find_lane(hdr, UCP_ST_PROTO_SERVICE);
+    params.address = (const void*)(lane + 1);
     CU_ASSERT_EQUAL(ucp_ep_create(fake->worker, &params, &fake->ep), UCS_OK);
     ucp_st_worker_release_address(fake->target->worker, hdr);
 }
@@ -470,8 +472,8 @@ void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob)
     };
 }
 
-/* Have the target's service thread look. Non-zero when it has since a round, and
- * has found nothing more. */
+/* Have the target's service thread look. Non-zero when it has since a round,
+ * and has found nothing more. */
 static int fake_is_settled(const st_fake_t *fake, uint64_t round)
 {
     ucp_st_worker_h worker = fake->target->worker;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_st_ctrl.c - what service threads tell each other while no host makes a
- * call: of failures, after which the streams of both sides go on, and of leaves.
+ * call: of failures, after which the streams of both sides go on, and of
+ * leaves.
  *
  * What a NIC or a transport would say is said to the library from inside, so
  * that it happens at one side alone and at a known moment.
@@ -546,8 +547,8 @@ ST_CASE(lost_idle)
     static scene_t scene;
 
     scene_init(&scene, 0);
-    scene_lose(&scene, ST_B, UCS_ERR_CONNECTION_RESET);
     scene_use(&scene, ST_A);
+    scene_lose(&scene, ST_B, UCS_ERR_CONNECTION_RESET);
     scene_block(&scene, ST_A);
     scene_check_error(&scene, ST_A, UCS_ERR_CONNECTION_RESET);
     scene_cleanup(&scene);

@@ -38,11 +38,11 @@ enum ucp_st_worker_flags {
 typedef struct ucp_st_worker_params {
     /** Mask of @ref ucp_st_worker_params_field. */
     uint64_t     field_mask;
-    /** Carries control messages. Its context must have UCP_FEATURE_AM. Must
-     *  outlive the st worker. If not set, a context and a worker are made. */
+    /** Carries the messages of ucp_st_batch.h, which need UCP_FEATURE_TAG in
+     *  its context, and no others. Must outlive the st worker. If not set, a
+     *  context and a worker are made. */
     ucp_worker_h ucp_worker;
-    /** Active message id for control messages, the same at all peers and used
-     *  for nothing else on @a ucp_worker; UCP_ST_AM_ID_DEFAULT if not set. */
+    /** Of no effect: control messages no longer go over @a ucp_worker. */
     unsigned     am_id;
     /** Features of the context of @a ucp_worker: UCP does not tell them. With
      *  UCP_FEATURE_WAKEUP in them the library's thread sleeps while messages of
@@ -61,7 +61,7 @@ typedef struct ucp_st_worker_params {
     const char   *name;
 } ucp_st_worker_params_t;
 
-/** Active message id of control messages unless another is given. */
+/** Of no effect, as @ref ucp_st_worker_params_t.am_id. */
 #define UCP_ST_AM_ID_DEFAULT 23
 
 
@@ -131,12 +131,12 @@ typedef struct ucp_st_lanes_attr {
  * @param [out] worker_p Filled on success only.
  *
  * @return UCS_OK; UCS_ERR_UNSUPPORTED if UCX_TLS or UCX_ST_LANES leave no lane,
- *         the UCP worker's active messages are too short, or the runtime of a
- *         kind of streams is not there; UCS_ERR_INVALID_PARAM if a kind is
- *         unknown or none is named, a setting of UCX_ST_* has a value that it
- *         cannot have (an unknown lane), or the UCP worker's context lacks
- *         UCP_FEATURE_AM; UCS_ERR_NO_DEVICE if no device can serve the lanes
- *         that are asked for; UCS_ERR_NO_RESOURCE if no thread can be started;
+ *         UCP's active messages are too short for control messages, or the
+ *         runtime of a kind of streams is not there; UCS_ERR_INVALID_PARAM if a
+ *         kind is unknown or none is named, or a setting of UCX_ST_* has a
+ *         value that it cannot have (an unknown lane); UCS_ERR_NO_DEVICE if no
+ *         device can serve the lanes that are asked for; UCS_ERR_NO_RESOURCE if
+ *         no thread can be started;
  *         UCS_ERR_IO_ERROR; an error of ucp_init(), of ucp_worker_create(), of
  *         ucs_trace_open() or of the transport that could not open its device.
  *         The reason is logged.
@@ -199,10 +199,10 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
 /**
  * Destroy an st worker. Tells its peers that it leaves. Their operations with
  * it that remain fail with UCS_ERR_CANCELED once the uses that this side has
- * completed are complete there. Waits for their answers for some 0.2 seconds,
- * then for those of their service threads, which answer at once unless their
- * process is stopped, for UCX_ST_ERR_TIMEOUT at most; and for UCP to send what
- * it has for 5 seconds at most. All operations must have been freed, but the
+ * completed are complete there. Waits for their answers, which need no call of
+ * theirs and come at once unless their process is stopped, for
+ * UCX_ST_ERR_TIMEOUT at most; and for UCP to send what it has for 5 seconds at
+ * most. All operations must have been freed, but the
  * peers need not know of that yet.
  *
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error

@@ -61,8 +61,8 @@ int ucp_st_leave_is_awaited(ucp_st_peer_t *peer)
 }
 
 /* The peer has announced all its operations: an operation that has no
- * counterpart yet never gets one. A freed operation stays, for the answer to its
- * CANCEL. */
+ * counterpart yet never gets one. A freed operation stays, for the answer to
+ * its CANCEL. */
 static void ucp_st_leave_fail_unmatched(ucp_st_peer_t *peer)
 {
     ucp_st_op_t *op, *tmp;

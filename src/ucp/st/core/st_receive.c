@@ -27,8 +27,8 @@ static void ucp_st_receive_handle_done(ucp_st_peer_t *peer,
     }
 }
 
-/* A stream of the peer's waits for this side. If the peer was declared gone, and
- * is not on its way out, it was not told. */
+/* A stream of the peer's waits for this side. If the peer was declared gone,
+ * and has not left, it was not told. */
 static void ucp_st_receive_handle_ping(ucp_st_peer_t *peer,
                                        const ucp_st_msg_op_t *msg)
 {

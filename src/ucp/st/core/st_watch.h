@@ -47,10 +47,10 @@ static inline void ucp_st_watch_wake(ucp_st_worker_h worker)
 void ucp_st_watch_begin(ucp_st_worker_h worker);
 
 /**
- * If it is time, ask about peers that streams wait for, and about those that are
- * gone: some NICs silently drop messages that they cannot deliver, and report
- * that the peer is gone only if asked. Non-zero if there are peers to watch. The
- * lock is held.
+ * If it is time, ask about peers that streams wait for, and about those that
+ * are gone: some NICs silently drop messages that they cannot deliver, and
+ * report that the peer is gone only if asked. Non-zero if there are peers to
+ * watch. The lock is held.
  */
 int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time);
 

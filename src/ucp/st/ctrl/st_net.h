@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_net.h - the UCP worker that the service thread drives, with one endpoint to
- * each peer: for control messages (st_ctrl.h), lane host, and one-sided
+ * st_net.h - the UCP worker that the service thread drives, with one endpoint
+ * to each peer: for control messages (st_ctrl.h), lane host, and one-sided
  * operations on lane host. Only that thread uses it, so it never waits for a
  * lock of UCP's, and UCP's callbacks find the worker's lock free.
  */

@@ -79,10 +79,9 @@ static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
 }
 
 /* In the service thread: reap completions, which wakes the streams that sleep
- * on words; post late uses; and release streams that wait after failed puts. The
- * interfaces are armed under the lock, after a progress
- * that found nothing: a completion was reaped, or makes its descriptor
- * readable. */
+ * on words; post late uses; and release streams that wait after failed puts.
+ * The interfaces are armed under the lock, after a progress that found nothing:
+ * a completion was reaped, or makes its descriptor readable. */
 static int ucp_st_trig_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
