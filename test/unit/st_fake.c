@@ -310,6 +310,7 @@ void st_fake_init(st_fake_t *fake, st_side_t *target)
                                       fake_nothing_am_handler);
     }
     fake_meet(fake);
+    fake_connect(fake);
     fake->uuid = 0xfa4e0000ul;
     st_fake_renew(fake);
 }
@@ -329,7 +330,7 @@ void st_fake_renew(st_fake_t *fake)
     ucp_st_direct_segment_t *segment = (ucp_st_direct_segment_t*)fake_memory;
 
     memset(fake_memory, 0, ST_FAKE_MEMORY);
-    fake_connect(fake);
+    fake->is_new = 1;
     ++fake->uuid;
     fake->seq            = 0;
     fake->num_matches    = 0;
@@ -506,11 +507,17 @@ void st_fake_progress(st_fake_t *fake)
 
 void st_fake_send_am(st_fake_t *fake, unsigned id, const st_fake_msg_t *msg)
 {
+    unsigned reply            = (id == UCP_ST_NET_AM_RMA) ?
+                                        UCP_AM_SEND_FLAG_REPLY : 0;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags        = UCP_AM_SEND_FLAG_EAGER |
-                                                 UCP_AM_SEND_FLAG_REPLY};
+                                                 reply};
     ucs_status_ptr_t request;
 
+    if (fake->is_new && (reply != 0)) {
+        fake_connect(fake);
+        fake->is_new = 0;
+    }
     request = ucp_am_send_nbx(fake->ep, id, msg->data, msg->length,
                               fake_memory, msg->data_length, &param);
     while (UCS_PTR_IS_PTR(request) &&

@@ -32,6 +32,7 @@ typedef struct {
     size_t               address_length;
     st_side_t            *target;
     ucp_ep_h             ep;      /* to its service thread */
+    int                  is_new;  /* `ep` is an earlier peer's */
     uint8_t              *shared; /* its segment */
     size_t               shared_length;
     uint64_t             target_uuid;

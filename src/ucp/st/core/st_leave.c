@@ -203,7 +203,8 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker)
 
 int ucp_st_leave_is_unanswered(ucp_st_peer_t *peer)
 {
-    return ucp_st_ctrl_is_reachable(peer) && (peer->state != UCP_ST_PEER_GONE);
+    return peer->connected && !peer->is_self &&
+           (peer->state != UCP_ST_PEER_GONE);
 }
 
 int ucp_st_leave_is_worth_waiting(ucp_st_worker_h worker, double time)

@@ -395,6 +395,11 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
             ucp_st_peer_connect_lane(peer, head);
         }
     }
+    if ((status == UCS_OK) && !ucp_st_ctrl_is_known(peer)) {
+        ucs_error("the address of peer 0x%lx lacks that of its service thread",
+                  peer->uuid);
+        return UCS_ERR_INVALID_ADDR;
+    }
     if ((status == UCS_OK) && (peer->lanes == 0)) {
         ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
                   "UCX_ST_LANES), or uses another provider", peer->uuid);
@@ -403,7 +408,8 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return status;
 }
 
-/* Wait until the service thread has made its endpoint */
+/* Wait until the service thread has made its endpoint; one that has left by then
+ * needs none */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
     unsigned idle_rounds = 0;
@@ -411,7 +417,8 @@ static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 
     for (;;) {
         ucp_st_worker_lock(peer->worker);
-        status = ucp_st_net_connect_status(peer);
+        status = (peer->state == UCP_ST_PEER_GONE) ?
+                         UCS_OK : ucp_st_net_connect_status(peer);
         ucp_st_worker_unlock(peer->worker);
         if (status != UCS_INPROGRESS) {
             return status;

@@ -34,9 +34,9 @@ typedef struct ucp_st_ctrl_frame {
     uint8_t         data[]; /* ucp_st_frame_t and messages */
 } ucp_st_ctrl_frame_t;
 
-int ucp_st_ctrl_is_reachable(ucp_st_peer_t *peer)
+int ucp_st_ctrl_is_known(ucp_st_peer_t *peer)
 {
-    return (ucp_st_net_peer(peer)->address != NULL) && !peer->is_self;
+    return ucp_st_net_peer(peer)->address != NULL;
 }
 
 int ucp_st_ctrl_has_heard(ucp_st_peer_t *peer)
@@ -56,7 +56,7 @@ void ucp_st_ctrl_list(ucp_st_peer_t *peer)
     ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
 
     if (!self->is_listed && !ucs_list_is_empty(&self->frames) &&
-        (peer->is_self || ucp_st_ctrl_is_reachable(peer))) {
+        (peer->is_self || ucp_st_ctrl_is_known(peer))) {
         self->is_listed = 1;
         ucs_list_add_tail(&ucp_st_ctrl(peer->worker)->ready, &self->list);
         ucp_st_net_wake(peer->worker);
@@ -143,7 +143,8 @@ void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
 
 void ucp_st_ctrl_ping(ucp_st_peer_t *peer)
 {
-    if (ucp_st_ctrl_is_reachable(peer) && !ucp_st_ctrl_is_sending(peer)) {
+    if (!peer->is_self && ucp_st_ctrl_is_known(peer) &&
+        !ucp_st_ctrl_is_sending(peer)) {
         ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, 0, 0);
     }
 }
@@ -166,11 +167,12 @@ void ucp_st_ctrl_end(ucp_st_peer_t *peer)
  * memory a later question of the peer brings it about. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
 {
+    int was_connected = (ucp_st_net_peer(peer)->ep != NULL);
     ucp_st_msg_op_t *msg;
 
     ucp_st_ctrl_drop(peer);
     ucp_st_net_drop_ep(peer);
-    if (!ucp_st_process_is_dead(&peer->process)) {
+    if (was_connected && !ucp_st_process_is_dead(&peer->process)) {
         msg = ucp_st_ctrl_reserve(peer, UCP_ST_MSG_GONE, sizeof(*msg));
         if (msg != NULL) {
             memset(&msg->op_id, 0, sizeof(*msg) - sizeof(msg->hdr));

@@ -110,14 +110,15 @@ void ucp_st_ctrl_ping(ucp_st_peer_h peer);
 void ucp_st_ctrl_end(ucp_st_peer_h peer);
 
 /** The peer was declared gone: send nothing of what was posted, close its
- *  endpoint, and tell it over another one, unless its process has ended. */
+ *  endpoint, and tell it over another one if it had one, and its process has not
+ *  ended. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
 /** What waits to be sent to the peer can be, if it is known how to reach it. */
 void ucp_st_ctrl_list(ucp_st_peer_h peer);
 
-/** Non-zero if the peer is another worker that messages can be sent to. */
-int ucp_st_ctrl_is_reachable(ucp_st_peer_h peer);
+/** Non-zero if it is known how to reach the peer. */
+int ucp_st_ctrl_is_known(ucp_st_peer_h peer);
 
 /** Non-zero while messages to the peer have not left. */
 int ucp_st_ctrl_is_sending(ucp_st_peer_h peer);
