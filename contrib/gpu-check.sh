@@ -119,6 +119,9 @@ pack_libraries()
         [ -d "$build/$dir/.libs" ] || continue
         mkdir -p "$root/build/$dir/.libs"
         cp -a "$build/$dir"/.libs/*.so* "$root/build/$dir/.libs/"
+        # With all symbols, which unit tests need
+        [ ! -d "$build/$dir/unit/.libs" ] ||
+            cp -a "$build/$dir"/unit/.libs/*.so* "$root/build/$dir/.libs/"
         for file in "$build/$dir"/*.so*; do
             [ ! -L "$file" ] || cp -a "$file" "$root/build/$dir/"
         done

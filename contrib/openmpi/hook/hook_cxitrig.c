@@ -14,10 +14,8 @@
 
 
 /* Without a use of the transport the linker may leave it out */
-extern void (*const mca_hook_cxitrig_needs)(char *text, size_t max);
-
-void (*const mca_hook_cxitrig_needs)(char *text, size_t max) =
-        uct_trig_off_reason;
+static void (*const mca_hook_cxitrig_needs)(char *text, size_t max)
+        __attribute__((used)) = uct_trig_off_reason;
 
 /* Found by this name, which follows from the file's */
 extern const ompi_hook_base_component_t mca_hook_cxitrig_component;

@@ -25,6 +25,8 @@ typedef struct mpix_f08_requests {
 } mpix_f08_requests_t;
 
 
+#pragma GCC visibility push(hidden)
+
 /* Convert 'count' requests; a negative number is left to the call to refuse.
  * Returns an MPI code, which has been raised. */
 int mpix_f08_requests_init(mpix_f08_requests_t *requests, int count,
@@ -37,6 +39,8 @@ void mpix_f08_requests_cleanup(mpix_f08_requests_t *requests);
  * whose elements are not one after the other: what counts and types mean there
  * nobody can tell. */
 int mpix_f08_buffer(const CFI_cdesc_t *desc, void **buffer_p);
+
+#pragma GCC visibility pop
 
 /* Return a code. */
 static inline void mpix_f08_return(MPI_Fint *ierror, int rc)
