@@ -25,7 +25,7 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 FOLDERS = [
     ("src/ucs_ext",
      r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory|_pair)?|"
-     r"hiprtc|ledger|memfd|thread)\.h",
+     r"hiprtc|ledger|loaded|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
      r"rdma/.*|cxiemu\.h|ucs_(backoff|fork|gpu|ledger|memfd|thread)\.h"),
@@ -64,8 +64,9 @@ FOLDERS = [
 ]
 OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
-# libraries: they include nothing of theirs but their own header
-SHARED = ["backoff", "fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
+# libraries: they include nothing of theirs but their own header, and what finds
+# loaded libraries
+SHARED = ["backoff", "fork", "gpu", "hiprtc", "ledger", "loaded", "memfd", "thread"]
 # The folders of a layer: which headers of the layer each may include. Those of
 # src/ucp/st that are not of a lane include its header for them alone.
 LAYERS = {
@@ -149,7 +150,7 @@ def main():
             check_file(path, f"{rule}|{more[1]}" if extra else rule, folder)
             count += 1
     for name in SHARED:
-        check_file(f"src/ucs_ext/{name}.c", rf"ucs_{name}\.h", "src/ucs_ext")
+        check_file(f"src/ucs_ext/{name}.c", rf"ucs_({name}|loaded)\.h", "src/ucs_ext")
         check_file(f"src/ucs_ext/api/ucs_{name}.h", "", "src/ucs_ext")
     for layer, folders in LAYERS.items():
         for folder, rule in folders.items():
