@@ -24,25 +24,25 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 # for some files, by their names, what else
 FOLDERS = [
     ("src/ucs_ext",
-     r"ucs/.*|ucs_(ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory|_pair)?|"
-     r"hiprtc|ledger|memfd|thread)\.h",
+     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory|_pair)?|"
+     r"hiprtc|ledger|loaded|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
-     r"rdma/.*|cxiemu\.h|ucs_(fork|gpu|ledger|memfd|thread)\.h"),
+     r"rdma/.*|cxiemu\.h|ucs_(backoff|fork|gpu|ledger|memfd|thread)\.h"),
     # The version of the running UCX is told by ucp alone
     ("src/uct/cxi_trig",
-     r"ucs_ext/.*|ucs_(fork|gpu|gstream(_memory)?|ledger|memfd|thread|trace)\.h|"
+     r"ucs_ext/.*|ucs_(backoff|fork|gpu|gstream(_memory)?|ledger|memfd|thread|trace)\.h|"
      r"uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h",
      r"/cxi_trig_guard\.c$", r"ucp/api/.*"),
     ("src/ucp/st",
-     r"ucs_ext/.*|ucs_(ext_config|fork|gstream(_copy|_ipc|_memory|_pair(_device)?)?|"
+     r"ucs_ext/.*|ucs_(backoff|ext_config|fork|gstream(_copy|_ipc|_memory|_pair(_device)?)?|"
      r"memfd|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|"
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),
     ("src/tools", rf"{OUTSIDE}|ucs_ext_config\.h"),
     ("contrib", OUTSIDE,
      r"/hook_", r"ompi_config\.h|ompi/mca/hook/.*"),
-    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_thread\.h|mpix_(halo|host_\w+)\.h",
+    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_(backoff|thread)\.h|mpix_(halo|host_\w+)\.h",
      r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
@@ -64,8 +64,9 @@ FOLDERS = [
 ]
 OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
-# libraries: they include nothing of theirs but their own header
-SHARED = ["fork", "gpu", "hiprtc", "ledger", "memfd", "thread"]
+# libraries: they include nothing of theirs but their own header, and what finds
+# loaded libraries
+SHARED = ["backoff", "fork", "gpu", "hiprtc", "ledger", "loaded", "memfd", "thread"]
 # The folders of a layer: which headers of the layer each may include. Those of
 # src/ucp/st that are not of a lane include its header for them alone.
 LAYERS = {
@@ -149,7 +150,7 @@ def main():
             check_file(path, f"{rule}|{more[1]}" if extra else rule, folder)
             count += 1
     for name in SHARED:
-        check_file(f"src/ucs_ext/{name}.c", rf"ucs_{name}\.h", "src/ucs_ext")
+        check_file(f"src/ucs_ext/{name}.c", rf"ucs_({name}|loaded)\.h", "src/ucs_ext")
         check_file(f"src/ucs_ext/api/ucs_{name}.h", "", "src/ucs_ext")
     for layer, folders in LAYERS.items():
         for folder, rule in folders.items():

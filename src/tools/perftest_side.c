@@ -9,7 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Rounds without work before a host yields, and before it sleeps, so long */
+/* Rounds without work before a host yields, and before it sleeps, so long. What
+ * is measured shall find the host awake: later than ucs_backoff() does so */
 #define PERFTEST_IDLE_SPINS    200
 #define PERFTEST_IDLE_YIELDS   2000
 #define PERFTEST_IDLE_SLEEP_NS 50000

@@ -6,16 +6,17 @@
  * ROCr, which knows the memory of HIP too; its structure tells its own size,
  * where that of hipPointerGetAttributes() has changed with HIP 6. The functions
  * are declared here, so that no package of a GPU is needed.
+ *
+ * That is what a card asks, which initialises no runtime: where an allocation
+ * lies, also in a program without HIP. Streams ask HIP and CUDA's driver, and
+ * start them (ucs_gstream_memory_query()): ROCr has no numbers of HIP's devices
+ * and does not tell memory that is managed, or the host's and pinned.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* dl_iterate_phdr(), dlmopen() */
-#endif
-
 #include "ucs_gpu.h"
+#include "ucs_loaded.h"
 #include "ucx_st_config.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 
 #define UCS_GPU_MAX_FUNCS 2
@@ -164,37 +165,10 @@ void ucs_gpu_forked(void)
     }
 }
 
-static int ucs_gpu_read_loads(struct dl_phdr_info *info, size_t size, void *arg)
-{
-    uint64_t *loads_p = arg;
-
-    if (size >= (offsetof(struct dl_phdr_info, dlpi_adds) +
-                 sizeof(info->dlpi_adds))) {
-        *loads_p = info->dlpi_adds;
-    }
-    return 1; /* The first library knows it */
-}
-
-uint64_t ucs_gpu_count_loads(void)
-{
-    uint64_t loads = 0;
-
-    (void)dl_iterate_phdr(ucs_gpu_read_loads, &loads);
-    return loads;
-}
-
-/* UCX replaces dlopen() once it has a module for ROCm. Its own looks for a name
- * in folders first, and a file there hides the library of that name which was
- * loaded from elsewhere. It leaves dlmopen() alone. */
-void *ucs_gpu_open_loaded(const char *name)
-{
-    return dlmopen(LM_ID_BASE, name, RTLD_LAZY | RTLD_NOLOAD);
-}
-
 /* The handle is kept: the functions must not go away. */
 static int ucs_gpu_load(ucs_gpu_runtime_t *runtime)
 {
-    void *handle = ucs_gpu_open_loaded(runtime->library);
+    void *handle = ucs_loaded_open(runtime->library);
     unsigned i;
 
     if (handle == NULL) {
@@ -219,15 +193,11 @@ static int ucs_gpu_is_found(const ucs_gpu_runtime_t *runtime)
 
 static int ucs_gpu_look(ucs_gpu_runtime_t *runtime)
 {
-    uint64_t loads;
-
     if ((runtime->library == NULL) || ucs_gpu_is_found(runtime)) {
         return runtime->library != NULL;
     }
     (void)pthread_mutex_lock(&ucs_gpu_lock);
-    loads = ucs_gpu_count_loads();
-    if (!runtime->is_found && ((loads == 0) || (loads != runtime->loads))) {
-        runtime->loads = loads;
+    if (!runtime->is_found && ucs_loaded_has_new(&runtime->loads)) {
         __atomic_store_n(&runtime->is_found, ucs_gpu_load(runtime),
                          __ATOMIC_RELEASE);
     }

@@ -10,6 +10,7 @@
 #include "gstream_host.h"
 #include "gstream_futex.h"
 #include "gstream_sleep.h"
+#include "api/ucs_backoff.h"
 #include "api/ucs_fork.h"
 #include "api/ucs_gstream_memory.h"
 #include "api/ucs_trace.h"
@@ -19,7 +20,6 @@
 
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -276,13 +276,14 @@ void gstream_ask_end(ucs_gstream_h stream)
  * that lets another thread wait: the front's lock is held. */
 ucs_status_t gstream_ask_wait(ucs_gstream_h stream)
 {
-    uint64_t start = gstream_time();
+    uint64_t start  = gstream_time();
+    unsigned rounds = 0;
 
     while (__atomic_load_n(&stream->asks, __ATOMIC_ACQUIRE) > 0) {
         if ((gstream_time() - start) > GSTREAM_NSEC_PER_SEC) {
             return UCS_ERR_BUSY;
         }
-        sched_yield();
+        ucs_backoff(&rounds);
     }
     return UCS_OK;
 }

@@ -22,9 +22,9 @@
 
 #include "gstream_device.h"
 #include "gstream_fork.h"
+#include "api/ucs_backoff.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -143,6 +143,7 @@ ucs_status_t ucs_gstream_device_remove(void *start)
 {
     gstream_device_t *device = atomic_load(&gstream_devices);
     uintptr_t found          = (uintptr_t)start;
+    unsigned rounds          = 0;
 
     if (start == NULL) {
         return UCS_ERR_INVALID_PARAM;
@@ -159,7 +160,7 @@ ucs_status_t ucs_gstream_device_remove(void *start)
     }
 
     while (atomic_load(&device->users) > 0) {
-        sched_yield();
+        ucs_backoff(&rounds);
     }
     pthread_mutex_lock(&gstream_device_lock);
     device->is_taken = 0;

@@ -17,8 +17,6 @@
 
 #include "gstream_fork.h"
 
-#include <ucs_gpu.h>
-
 #include <ucs/debug/log_def.h>
 
 #include <pthread.h>
@@ -60,7 +58,6 @@ static void gstream_fork_child(void)
     gstream_sleep_forked();
     gstream_thread_forked();
     gstream_trace_forked();
-    ucs_gpu_forked();
     gstream_registry_fork_end(1);
 }
 

@@ -32,6 +32,7 @@
 
 #include "gstream_gpu_stream.h"
 #include "gstream_futex.h"
+#include "api/ucs_backoff.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/compiler_def.h>
@@ -41,10 +42,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-/* A host that waits with a time-out looks this often, ns */
-#define GSTREAM_GPU_PAUSE 20000
 
 #define GSTREAM_GPU_CAPS \
     (UCS_GSTREAM_CAP_WRITE | UCS_GSTREAM_CAP_WAIT | UCS_GSTREAM_CAP_COPY | \
@@ -318,14 +315,14 @@ static ucs_status_t gstream_gpu_destroy(ucs_gstream_h super)
  * none. The stream's place is the caller's. A result of the runtime. */
 static int gstream_gpu_poll(gstream_gpu_stream_t *stream, double timeout)
 {
-    const struct timespec pause = {.tv_nsec = GSTREAM_GPU_PAUSE};
-    uint64_t start              = gstream_time();
+    uint64_t start  = gstream_time();
+    unsigned rounds = 0;
     int result;
 
     while (((result = stream->gpu->calls.query(stream->native)) ==
             GSTREAM_GPU_NOT_READY) &&
            ((gstream_time() - start) < (timeout * GSTREAM_NSEC_PER_SEC))) {
-        (void)nanosleep(&pause, NULL);
+        ucs_backoff(&rounds);
     }
     return result;
 }

@@ -5,7 +5,8 @@
  *   begin --> pause (SPIN times) --> yield (YIELD_TIME) --> sleep
  *
  * A thread that polls calls gstream_pace_step() between two looks at what it
- * waits for, until that returns 0; then it sleeps.
+ * waits for, until that returns 0; then it sleeps until it is woken, unlike in
+ * ucs_backoff().
  */
 #ifndef GSTREAM_PACE_H_
 #define GSTREAM_PACE_H_

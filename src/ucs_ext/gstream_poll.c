@@ -22,11 +22,11 @@
 
 #include "gstream_poll.h"
 #include "gstream_fork.h"
+#include "api/ucs_backoff.h"
 
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
@@ -182,6 +182,7 @@ gstream_poller_close(const ucs_gstream_poller_t *poller)
 
 ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller)
 {
+    unsigned rounds = 0;
     gstream_poll_slot_t *slot;
 
     if ((poller == NULL) || (poller->poll == NULL)) {
@@ -194,7 +195,7 @@ ucs_status_t ucs_gstream_poller_remove(const ucs_gstream_poller_t *poller)
     }
 
     while (atomic_load(&slot->users) > 0) {
-        sched_yield();
+        ucs_backoff(&rounds);
     }
     pthread_mutex_lock(&gstream_pollers.lock);
     slot->is_taken = 0;

@@ -18,7 +18,8 @@
 #define GSTREAM_CHUNK_SIZE 256
 
 /* How often a producer tries the lock before it yields: the holder may have
- * lost its core. */
+ * lost its core. It never sleeps as in ucs_backoff(): the lock is held for some
+ * instructions only, and streams wait for what it protects. */
 #define GSTREAM_RING_LOCK_TRIES 100
 
 

@@ -16,7 +16,7 @@
 #include "gstream_fork.h"
 #include "gstream_memory.h"
 #include "gstream_module.h"
-#include "api/ucs_gpu.h"
+#include "api/ucs_loaded.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
@@ -72,7 +72,7 @@ static int gstream_gpu_open_library(gstream_gpu_t *gpu, int is_loaded)
         return 0;
     }
     for (i = 0; (library == NULL) && (gpu->libraries[i] != NULL); ++i) {
-        library = ucs_gpu_open_loaded(gpu->libraries[i]);
+        library = ucs_loaded_open(gpu->libraries[i]);
     }
     for (i = 0; !is_loaded && (library == NULL) && (gpu->libraries[i] != NULL);
          ++i) {
@@ -148,27 +148,13 @@ void gstream_gpu_forked(void)
     }
 }
 
-/* Whether a runtime may be there that was not there before */
-static int gstream_gpu_is_new(gstream_gpu_t *gpu, int is_loaded)
-{
-    uint64_t loads = ucs_gpu_count_loads();
-
-    if (gpu->is_useless) {
-        return 0;
-    }
-    if (is_loaded && (loads != 0) && (loads == gpu->loads)) {
-        return 0;
-    }
-    gpu->loads = loads;
-    return 1;
-}
-
 static int gstream_gpu_open_locked(gstream_gpu_t *gpu, int is_loaded)
 {
     if (gpu->is_open) {
         return 1;
     }
-    if (!gstream_gpu_is_new(gpu, is_loaded) ||
+    if (gpu->is_useless ||
+        (!ucs_loaded_has_new(&gpu->loads) && is_loaded) ||
         !gstream_gpu_open_library(gpu, is_loaded)) {
         return 0;
     }

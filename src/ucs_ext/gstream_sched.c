@@ -27,9 +27,9 @@
 
 #include "gstream_sched.h"
 #include "gstream_futex.h"
+#include "api/ucs_backoff.h"
 
 #include <limits.h>
-#include <sched.h>
 
 
 void gstream_sched_init(gstream_sched_t *sched, unsigned num_threads)
@@ -352,13 +352,14 @@ void gstream_sched_submit(gstream_task_t *task)
 void gstream_sched_remove(gstream_task_t *task)
 {
     gstream_sched_t *sched = task->sched;
+    unsigned rounds        = 0;
 
     pthread_mutex_lock(&sched->lock);
     gstream_sched_drain(sched);
     while (task->state == GSTREAM_TASK_RUNNING) {
         /* It has run its last command and is about to be put back */
         pthread_mutex_unlock(&sched->lock);
-        sched_yield();
+        ucs_backoff(&rounds);
         pthread_mutex_lock(&sched->lock);
     }
     if (task->state == GSTREAM_TASK_READY) {

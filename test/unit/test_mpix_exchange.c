@@ -15,8 +15,9 @@
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_leave.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_peer.h"
+
+#include <ucs_backoff.h>
 
 #include <limits.h>
 #include <stdarg.h>
@@ -122,7 +123,7 @@ double mpix_now(void)
     return 0;
 }
 
-void mpix_backoff(unsigned *spins)
+void ucs_backoff(unsigned *spins)
 {
     ++*spins;
 }

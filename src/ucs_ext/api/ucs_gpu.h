@@ -72,25 +72,4 @@ int ucs_gpu_find(const void *address, ucs_gpu_memory_t *memory);
  */
 void *ucs_gpu_function(unsigned runtime, const char *name);
 
-/**
- * Open a library if the process has loaded it.
- *
- * @param [in] name Of the library, or where it is.
- *
- * @return For dlsym() and dlclose(); NULL if it is not loaded.
- *
- * Threads: any.
- */
-void *ucs_gpu_open_loaded(const char *name);
-
-/**
- * Libraries that the process has loaded so far: to ask for one that is not
- * there searches folders, and is of use only after others were loaded.
- *
- * @return How many; 0 if it is not known.
- *
- * Threads: any.
- */
-uint64_t ucs_gpu_count_loads(void);
-
 #endif

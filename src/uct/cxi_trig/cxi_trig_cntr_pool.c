@@ -9,6 +9,7 @@
 #include "cxi_trig_cntr_pool.h"
 #include "cxi_trig_device.h"
 
+#include <ucs_backoff.h>
 #include <ucs_gstream_memory.h>
 
 #include <ucs/debug/log.h>
@@ -20,7 +21,6 @@
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 
-#include <sched.h>
 #include <string.h>
 
 /* How long the NIC may take to reset a counter, milliseconds; and if it has
@@ -174,11 +174,11 @@ static int uct_cxi_trig_cntr_pool_reads(const uct_cxi_trig_md_t *md,
     uint64_t value;
 
     while (((value = fi_cntr_read(cntr)) < min) || (value > max)) {
-        if ((++reads > UCT_CXI_TRIG_CNTR_POOL_READS) &&
+        if ((reads > UCT_CXI_TRIG_CNTR_POOL_READS) &&
             (ucs_get_time() > end)) {
             return 0;
         }
-        sched_yield();
+        ucs_backoff(&reads);
     }
     return 1;
 }

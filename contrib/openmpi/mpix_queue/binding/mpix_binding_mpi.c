@@ -10,13 +10,14 @@
 #  include "config.h"
 #endif
 
-#include "mpix_backoff.h"
 #include "mpix_binding.h"
 #include "mpix_comm.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_leave.h"
 #include "mpix_peer.h"
+
+#include <ucs_backoff.h>
 
 #include <stdio.h>
 
@@ -70,7 +71,7 @@ static int mpix_mpi_open_wait(void)
             mpix_warn("waits for other processes: %s", mpix_mpi_need);
             has_warned = 1;
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     return rc;
 }
@@ -308,7 +309,7 @@ static void mpix_mpi_meet(void)
         } else if (is_drained) {
             break;
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
 }
 

@@ -13,12 +13,13 @@
 #  include "config.h"
 #endif
 
-#include "mpix_backoff.h"
 #include "mpix_binding.h"
 #include "mpix_capture.h"
 #include "mpix_error.h"
 #include "mpix_global.h"
 #include "mpix_peer.h"
+
+#include <ucs_backoff.h>
 
 #include <stdlib.h>
 
@@ -248,7 +249,7 @@ static void mpix_ucx_drain(void)
         if (is_done || (mpix_now() >= end)) {
             return;
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
 }
 

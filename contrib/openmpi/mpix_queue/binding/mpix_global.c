@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_global.c - what a process has once: the lock and the st worker.
+ * mpix_global.c - what a process has once: the lock, the st worker, a clock.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -8,6 +8,8 @@
 
 #include "mpix_global.h"
 #include "mpix_upcalls.h"
+
+#include <time.h>
 
 mpix_global_t mpix_global = {
     .lock       = PTHREAD_MUTEX_INITIALIZER,
@@ -64,4 +66,12 @@ int mpix_global_attach_finalize(void)
     ret = is_attached;
     pthread_mutex_unlock(&lock);
     return ret;
+}
+
+double mpix_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec + (now.tv_nsec * 1e-9);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_global.h - what a process has once: the lock and the st worker.
+ * mpix_global.h - what a process has once: the lock, the st worker, a clock.
  */
 #ifndef MPIX_GLOBAL_H_
 #define MPIX_GLOBAL_H_
@@ -118,5 +118,8 @@ static inline void mpix_unlock(void)
         pthread_mutex_unlock(&mpix_global.lock);
     }
 }
+
+/* Seconds since some time */
+double mpix_now(void);
 
 #endif

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_host.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
@@ -15,6 +14,7 @@
 #include "request/mpix_joint.h"
 #include "request/mpix_match.h"
 
+#include <ucs_backoff.h>
 #include <ucs_gstream.h>
 
 #include <pthread.h>
@@ -216,7 +216,7 @@ void mpix_host_wait(const mpix_req_t *req)
 
     while (!mpix_host_is_over(req)) {
         mpix_host_progress();
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
 }
 

@@ -10,11 +10,11 @@
 #endif
 
 #include "mpix_match_thread.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_global.h"
 #include "coll/mpix_coll.h"
 #include "request/mpix_match.h"
 
+#include <ucs_backoff.h>
 #include <ucs_thread.h>
 
 #include <pthread.h>
@@ -84,7 +84,7 @@ static void *mpix_match_thread_run(void *arg)
         if (mpix_match_thread_progress() > 0) {
             spins = 0;
         } else if (mpix_match_is_active()) {
-            mpix_backoff(&spins);
+            ucs_backoff(&spins);
         }
     }
     return arg;

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_queue.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_binding.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
@@ -18,6 +17,7 @@
 #include "request/mpix_match.h"
 #include "request/mpix_request.h"
 
+#include <ucs_backoff.h>
 #include <ucs_trace.h>
 
 #include <stddef.h>
@@ -406,7 +406,7 @@ static void mpix_matchall_wait(int count, const MPI_Request *requests)
         }
 
         mpix_match_progress_mpi();
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
 }
 

@@ -7,15 +7,16 @@
 #endif
 
 #include "mpix_queue_free.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "coll/mpix_coll.h"
 #include "mpix_host.h"
 #include "once/mpix_batch.h"
 
+#include <ucs_backoff.h>
+
 /* Looks at queues that were freed, in MPI_Finalize: some seconds at most */
-#define MPIX_QUEUE_MAX_SPINS 10000
+#define MPIX_QUEUE_MAX_SPINS 20000
 
 
 /* Gives a queue back, if it is idle. Needs the lock. */
@@ -147,7 +148,7 @@ void mpix_queues_cleanup(void)
 
     while (((num_busy = mpix_queues_reap()) > 0) &&
            (spins < MPIX_QUEUE_MAX_SPINS)) {
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     if (num_busy > 0) {
         mpix_warn("%u queues that were freed have not run all their commands "

@@ -7,15 +7,16 @@
 #endif
 
 #include "mpix_request_free.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
 #include "coll/mpix_coll.h"
 #include "request/mpix_joint.h"
 
+#include <ucs_backoff.h>
+
 /* Looks at a collective that ends: some seconds at most */
-#define MPIX_REQUEST_MAX_SPINS 10000
+#define MPIX_REQUEST_MAX_SPINS 20000
 
 
 /* Ends what a request has. A collective that has run everything may need a
@@ -28,7 +29,7 @@ static ucs_status_t mpix_request_cancel(mpix_req_t *req)
     while (((status = mpix_coll_cancel(req)) == UCS_INPROGRESS) &&
            (spins < MPIX_REQUEST_MAX_SPINS)) {
         mpix_unlock();
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
         mpix_lock();
     }
     return status;

@@ -17,12 +17,13 @@
 #  include "config.h"
 #endif
 
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
 #include "mpix_host.h"
 #include "request/mpix_match.h"
+
+#include <ucs_backoff.h>
 
 
 /* Ends the use of one active request. Returns its code, which is not raised. */
@@ -176,7 +177,7 @@ static int mpix_wait_mpi(MPI_Request *request, MPI_Status *status)
 
     while (((rc = MPIX_NEXT(Test)(request, &flag, status)) == MPI_SUCCESS) &&
            !flag) {
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     return rc;
 }
@@ -189,7 +190,7 @@ static int mpix_wait_mpi_all(int count, MPI_Request requests[],
 
     while (((rc = MPIX_NEXT(Testall)(count, requests, &flag, statuses)) ==
             MPI_SUCCESS) && !flag) {
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     return rc;
 }
@@ -436,7 +437,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     return mpix_wait_finish_one(&set, rc);
 }
@@ -537,7 +538,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
     return mpix_wait_finish(&set, rc);
 }

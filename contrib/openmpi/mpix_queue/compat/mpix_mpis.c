@@ -10,7 +10,6 @@
 #endif
 
 #include "compat/stream-triggering.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_handle.h"
 #include "mpix_queue.h"
@@ -18,6 +17,7 @@
 #include "request/mpix_match.h"
 #include "request/mpix_queues.h"
 
+#include <ucs_backoff.h>
 #include <ucs_gstream.h>
 
 #include <limits.h>
@@ -479,7 +479,7 @@ int MPIS_Wait(MPIS_Request *request, MPI_Status *status)
         if (flag || (rc != MPI_SUCCESS)) {
             break;
         }
-        mpix_backoff(&spins);
+        ucs_backoff(&spins);
     }
 
     free(*request);

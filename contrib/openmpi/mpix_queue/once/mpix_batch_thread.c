@@ -10,13 +10,13 @@
 #  include "config.h"
 #endif
 
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "mpix_batch.h"
 #include "mpix_queue.h"
 #include "request/mpix_match.h"
 
+#include <ucs_backoff.h>
 #include <ucs_thread.h>
 
 #include <ucs/sys/math.h>
@@ -30,14 +30,15 @@
 #include <time.h>
 
 /* Looks without a pause, then looks behind which other threads get the
- * processor, then sleeps of so many nanoseconds, doubled each time */
+ * processor, then sleeps of so many nanoseconds, doubled each time: longer
+ * than in ucs_backoff(), as streams wake the thread */
 #define MPIX_BATCH_POLLS     16
 #define MPIX_BATCH_YIELDS    64
 #define MPIX_BATCH_SLEEP_MIN 50000l
 #define MPIX_BATCH_SLEEP_MAX 1000000l
 
 /* Looks at receives that are to end, in MPI_Finalize: some seconds at most */
-#define MPIX_BATCH_END_SPINS 10000
+#define MPIX_BATCH_END_SPINS 20000
 
 /* Rounds between two looks for messages that wait: some tenths of a second
  * where nothing happens */
@@ -326,7 +327,7 @@ static void mpix_active_end(mpix_active_t *active)
     mpix_active_compact(active);
     while ((active->count > 0) && (spins < MPIX_BATCH_END_SPINS)) {
         if (mpix_active_test(active) == 0) {
-            mpix_backoff(&spins);
+            ucs_backoff(&spins);
         }
     }
     mpix_active_give_up(active, MPI_ERR_OTHER);

@@ -7,7 +7,6 @@
 #endif
 
 #include "mpix_match.h"
-#include "binding/mpix_backoff.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "mpix_joint.h"

@@ -10,13 +10,14 @@
 #include "op/cxiemu_txop.h"
 #include "run/cxiemu_wait.h"
 
+#include <ucs_backoff.h>
+
 #include <rdma/fi_errno.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How long a NIC that closes waits for its peers to map what it sent */
@@ -158,12 +159,12 @@ err_free:
 
 static void cxiemu_nic_await_attach(cxiemu_nic_t *nic)
 {
-    const struct timespec pause = {.tv_nsec = 200000};
-    uint64_t end                = cxiemu_nic_now() + CXIEMU_ATTACH_NS;
+    uint64_t end    = cxiemu_nic_now() + CXIEMU_ATTACH_NS;
+    unsigned rounds = 0;
 
     while (cxiemu_link_any_unattached(nic) && (cxiemu_nic_now() < end)) {
         cxiemu_nic_unlock(nic);
-        nanosleep(&pause, NULL);
+        ucs_backoff(&rounds);
         cxiemu_nic_lock(nic);
         cxiemu_nic_progress(nic);
     }

@@ -169,8 +169,9 @@ void cxiemu_poll_end(void *arg)
     }
 }
 
-/* Polls for a short time, or until a point in time. Lock held, not in
- * between. */
+/* Polls for a short time, or until a point in time. It yields all along, unlike
+ * ucs_backoff(): whoever calls this sleeps behind it, and is woken. Lock held,
+ * not in between. */
 static void cxiemu_nic_spin(cxiemu_nic_t *nic, int (*ready)(void *arg),
                             void *arg, uint64_t end)
 {

@@ -13,12 +13,7 @@
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 
-#include <sched.h>
-#include <time.h>
-
-/* Empty rounds of progress before a blocked host sleeps, and for how long */
-#define UCP_ST_PROGRESS_YIELDS   200
-#define UCP_ST_PROGRESS_SLEEP_NS 50000
+#include <ucs_backoff.h>
 
 unsigned ucp_st_progress(ucp_st_worker_h worker)
 {
@@ -52,14 +47,10 @@ unsigned ucp_st_progress(ucp_st_worker_h worker)
 
 void ucp_st_progress_pause(unsigned *idle_rounds, unsigned progressed)
 {
-    struct timespec ts = {.tv_nsec = UCP_ST_PROGRESS_SLEEP_NS};
-
-    *idle_rounds = (progressed > 0) ? 0 : (*idle_rounds + 1);
-    if (*idle_rounds > UCP_ST_PROGRESS_YIELDS) {
-        (void)nanosleep(&ts, NULL);
-    } else {
-        (void)sched_yield(); /* peers may share the processor */
+    if (progressed > 0) {
+        *idle_rounds = 0;
     }
+    ucs_backoff(idle_rounds);
 }
 
 unsigned ucp_st_worker_progress(ucp_st_worker_h worker)

@@ -23,7 +23,8 @@
 #include "core/st_trace.h"
 #include "trig/st_trig_rma.h"
 
-#include <sched.h>
+#include <ucs_backoff.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +49,8 @@ static const ucs_trace_kind_t ucp_st_rma_trace_get = UCP_ST_RMA_TRACE("get");
 
 void ucp_st_rma_reap(ucp_st_worker_h worker)
 {
-    double start = ucp_st_worker_now();
+    double start    = ucp_st_worker_now();
+    unsigned rounds = 0;
     int is_behind;
 
     do {
@@ -59,7 +61,7 @@ void ucp_st_rma_reap(ucp_st_worker_h worker)
         if (!is_behind) {
             return;
         }
-        (void)sched_yield();
+        ucs_backoff(&rounds);
     } while ((ucp_st_worker_now() - start) < UCP_ST_RMA_REAP_TIME);
 }
 

@@ -19,9 +19,10 @@
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 
+#include <ucs_backoff.h>
+
 #include <ucs/sys/math.h>
 
-#include <sched.h>
 #include <stdlib.h>
 
 /* Rounds of work until other clients of the service thread are served */
@@ -669,6 +670,7 @@ static void ucp_st_batch_close(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
     double end            = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    unsigned rounds       = 0;
     int is_pending;
 
     if (!batch->is_ready) {
@@ -676,7 +678,7 @@ static void ucp_st_batch_close(ucp_st_worker_h worker)
     }
     do {
         (void)ucp_st_batch_work(worker, &is_pending);
-        (void)sched_yield();
+        ucs_backoff(&rounds);
     } while (is_pending && (ucp_st_worker_now() < end));
     if (!ucs_list_is_empty(&batch->posted)) {
         ucs_warn("UCP has not ended all messages of a worker in time: they "
