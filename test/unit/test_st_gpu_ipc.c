@@ -10,6 +10,7 @@
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_gpu.h"
+#include "st_hook.h"
 #include "st_pair.h"
 #include "st_stream.h"
 
@@ -18,6 +19,7 @@
 #include "core/st_lane.h"
 #include "core/st_op.h"
 #include "core/st_stage.h"
+#include "ctrl/st_net.h"
 #include "direct/st_direct.h"
 
 #include <sched.h>
@@ -498,6 +500,13 @@ static void run_stuck(life_t *life)
     gpu_place_put(&gpu, &life->place);
 }
 
+/* Control messages of this process stay where they are */
+static ucs_status_t hold_frames(unsigned id, void *header)
+{
+    (void)header;
+    return (id == UCP_ST_NET_AM_CTRL) ? UCS_ERR_NO_MEMORY : UCS_OK;
+}
+
 /* Memory is gone before it is opened, or is said to be elsewhere */
 static void run_gone(life_t *life)
 {
@@ -505,12 +514,16 @@ static void run_gone(life_t *life)
     ucp_st_op_h op = life_make(life);
 
     op->ipc_key->offset += (uint64_t)(has_lied && task.is_second) << 40;
+    if (task.is_second && !has_lied) {
+        st_hook_am_send(hold_frames); /* the offer comes when that is gone */
+    }
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
     if (task.is_second && !has_lied) {
-        while (op->offered == 0) { /* which the first one does not answer yet */
+        while (op->offered == 0) {
             (void)ucp_st_worker_progress(life->side.worker);
         }
         gpu_place_put(&gpu, &life->place);
+        st_hook_am_send(NULL);
     }
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
     do {

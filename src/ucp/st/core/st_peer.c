@@ -11,10 +11,11 @@
 #include "core/st_key.h"
 #include "core/st_lane.h"
 #include "core/st_log.h"
-#include "core/st_progress.h"
 #include "core/st_ucp.h"
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
+
+#include <ucs_backoff.h>
 
 #include <ucs/sys/math.h>
 
@@ -412,7 +413,7 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
  * needs none */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
-    unsigned idle_rounds = 0;
+    unsigned rounds = 0;
     ucs_status_t status;
 
     for (;;) {
@@ -423,7 +424,7 @@ static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
         if (status != UCS_INPROGRESS) {
             return status;
         }
-        ucp_st_progress_pause(&idle_rounds, 0);
+        ucs_backoff(&rounds);
     }
 }
 

@@ -13,7 +13,8 @@
 #include "core/st_worker.h"
 #include "ctrl/st_ctrl.h"
 
-#include <sched.h>
+#include <ucs_backoff.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,6 +342,7 @@ static void ucp_st_net_ep_flush(ucp_st_net_t *net, ucp_ep_h ep)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
     ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
+    unsigned rounds           = 0;
 
     if (!UCS_PTR_IS_PTR(request)) {
         return;
@@ -348,7 +350,7 @@ static void ucp_st_net_ep_flush(ucp_st_net_t *net, ucp_ep_h ep)
     while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
            (ucp_st_worker_now() < net->stop_time)) {
         ucp_worker_progress(net->ucp_worker);
-        (void)sched_yield();
+        ucs_backoff(&rounds);
     }
     ucp_request_free(request);
 }
@@ -373,11 +375,14 @@ static int ucp_st_net_is_used(ucp_st_peer_t *peer)
 static void ucp_st_net_work_while(ucp_st_peer_t *peer,
                                   int (*is_needed)(ucp_st_peer_h peer))
 {
-    do {
+    unsigned rounds = 0;
+
+    (void)ucp_st_net_work(peer->worker);
+    while (is_needed(peer) &&
+           (ucp_st_worker_now() < ucp_st_net(peer->worker)->stop_time)) {
+        ucs_backoff(&rounds);
         (void)ucp_st_net_work(peer->worker);
-        (void)sched_yield();
-    } while (is_needed(peer) &&
-             (ucp_st_worker_now() < ucp_st_net(peer->worker)->stop_time));
+    }
 }
 
 void ucp_st_net_disconnect(ucp_st_peer_t *peer)
