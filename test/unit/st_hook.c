@@ -5,6 +5,9 @@
 #include "st_hook.h"
 #include "st_real.h"
 
+#include "core/st_proto.h"
+#include "ctrl/st_net.h"
+
 #include <ucp/api/ucp.h>
 
 #include <sched.h>
@@ -299,3 +302,21 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 }
 
 #endif
+
+static uint64_t hook_held_src, hook_held_dst;
+
+static ucs_status_t hook_hold_frame(unsigned id, void *header)
+{
+    const ucp_st_frame_t *frame = header;
+
+    return ((id == UCP_ST_NET_AM_CTRL) && (frame->src == hook_held_src) &&
+            ((hook_held_dst == 0) || (frame->dst == hook_held_dst))) ?
+           UCS_ERR_NO_MEMORY : UCS_OK;
+}
+
+void st_hook_hold(uint64_t src, uint64_t dst)
+{
+    hook_held_src = src;
+    hook_held_dst = dst;
+    st_hook_am_send(hook_hold_frame);
+}

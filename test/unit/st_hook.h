@@ -61,4 +61,9 @@ int st_hook_is_late_close_over(void);
  *  it is UCS_OK. NULL ends that. */
 void st_hook_am_send(ucs_status_t (*func)(unsigned id, void *header));
 
+/** Have control messages of one worker to another one, or to all if that is 0,
+ *  stay where they are: UCP has no memory for them. Until
+ *  st_hook_am_send(NULL). */
+void st_hook_hold(uint64_t src, uint64_t dst);
+
 #endif

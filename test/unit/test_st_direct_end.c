@@ -240,17 +240,6 @@ static void fail_op(st_side_t *side, ucp_st_op_h op)
     ucp_st_worker_unlock(side->worker);
 }
 
-/* From whom, and to whom control messages stay where they are */
-static uint64_t held_src, held_dst;
-
-static ucs_status_t hold_frames(unsigned id, void *header)
-{
-    const ucp_st_frame_t *frame = header;
-
-    return ((id == UCP_ST_NET_AM_CTRL) && (frame->src == held_src) &&
-            (frame->dst == held_dst)) ? UCS_ERR_NO_MEMORY : UCS_OK;
-}
-
 /* A send fails while its receive copies. When that is over the receiver gives
  * the pair to another sender, before the first one was answered. */
 ST_CASE(failed_claimed)
@@ -269,9 +258,7 @@ ST_CASE(failed_claimed)
     a = &scene.near.pair.side[ST_A];
     b = &scene.near.pair.side[ST_B];
     st_wait(a, scene.near.op[ST_A]);
-    held_src = b->worker->uuid;
-    held_dst = a->worker->uuid;
-    st_hook_am_send(hold_frames);
+    st_hook_hold(b->worker->uuid, a->worker->uuid);
     fail_op(a, scene.near.op[ST_A]);
     scene_copy(&scene);
     (void)pthread_mutex_unlock(scene_mutex(&scene));

@@ -3,7 +3,12 @@
  * test_st_match.c - matching: order, sizes, wildcards, refusals, cancellation.
  */
 #include "st_cunit.h"
+#include "st_hook.h"
 #include "st_pair.h"
+
+#include "core/st_op.h"
+#include "core/st_worker.h"
+
 
 #include <string.h>
 
@@ -266,6 +271,18 @@ ST_PAIR_CASE(bad_params)
     CU_ASSERT_EQUAL(ucp_st_op_free(NULL), UCS_ERR_INVALID_PARAM);
 }
 
+/* Until the operation is paired, and waits for the peer's offer */
+static void until_paired(ucp_st_op_h op)
+{
+    int is_paired;
+
+    do {
+        ucp_st_worker_lock(op->worker);
+        is_paired = (op->key == NULL);
+        ucp_st_worker_unlock(op->worker);
+    } while (!is_paired);
+}
+
 /* An operation freed while it waits for its match leaves no trace, whether or
  * not the peer had paired it */
 ST_PAIR_CASE(cancel)
@@ -292,10 +309,13 @@ ST_PAIR_CASE(cancel)
      * and then cannot be used */
     stale = st_send(a, sbuf, LEN, 6);
     recv  = st_recv(b, rbuf, LEN, 6);
+    st_hook_hold(b->worker->uuid, 0);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&stale, 1), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&recv, 1), UCS_OK);
+    until_paired(recv);
     CU_ASSERT_EQUAL(ucp_st_match_test(recv), UCS_INPROGRESS);
     st_free(stale);
+    st_hook_am_send(NULL);
     while (ucp_st_match_test(recv) == UCS_INPROGRESS) {
         ucp_st_worker_progress(a->worker);
     }

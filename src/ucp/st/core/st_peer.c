@@ -409,8 +409,8 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return status;
 }
 
-/* Wait until the service thread has made its endpoint; one that has left by then
- * needs none */
+/* Wait until the service thread has made the peer's endpoint; one that has left
+ * by then needs none */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
     unsigned rounds = 0;

@@ -110,8 +110,8 @@ void ucp_st_ctrl_ping(ucp_st_peer_h peer);
 void ucp_st_ctrl_end(ucp_st_peer_h peer);
 
 /** The peer was declared gone: send nothing of what was posted, close its
- *  endpoint, and tell it over another one if it had one, and its process has not
- *  ended. */
+ *  endpoint, and tell it over another one, if it had one and its process has
+ *  not ended. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
 /** What waits to be sent to the peer can be, if it is known how to reach it. */
