@@ -52,6 +52,22 @@ static void ucp_st_net_list(ucp_st_peer_t *peer)
     }
 }
 
+/* Close the endpoint that is to be closed. In the service thread, without the
+ * lock. */
+static void ucp_st_net_close_old(ucp_st_peer_t *peer)
+{
+    ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
+    ucp_ep_h ep;
+
+    ucp_st_worker_lock(peer->worker);
+    ep           = self->old_ep;
+    self->old_ep = NULL;
+    ucp_st_worker_unlock(peer->worker);
+    if (ep != NULL) {
+        ucp_st_ucp_ep_close_later(ep, &ucp_st_net(peer->worker)->num_closes);
+    }
+}
+
 /* Make and close endpoints; how many peers there were. The lock is held, and
  * released meanwhile. */
 static unsigned ucp_st_net_work_eps(ucp_st_worker_h worker)
@@ -59,18 +75,18 @@ static unsigned ucp_st_net_work_eps(ucp_st_worker_h worker)
     ucp_st_net_t *net = ucp_st_net(worker);
     unsigned count    = 0;
     ucp_st_net_peer_t *self;
-    ucp_ep_h ep, old_ep;
+    int is_wanted;
+    ucp_ep_h ep;
 
     while (!ucs_list_is_empty(&net->work)) {
         self            = ucs_list_extract_head(&net->work, ucp_st_net_peer_t,
                                                 list);
+        is_wanted       = self->is_wanted;
         self->is_listed = 0;
-        old_ep          = self->old_ep;
-        self->old_ep    = NULL;
+        self->is_wanted = 0;
         ucp_st_worker_unlock(worker);
-        if (old_ep != NULL) {
-            ucp_st_ucp_ep_close_later(old_ep, &net->num_closes);
-        } else {
+        ucp_st_net_close_old(self->peer);
+        if (is_wanted) {
             (void)ucp_st_net_ep_get(self->peer, &ep);
         }
         ++count;
@@ -256,6 +272,7 @@ ucs_status_t ucp_st_net_connect(ucp_st_peer_t *peer, const void *address,
     }
     if ((self->status != UCS_OK) && !peer->is_self) {
         ucp_st_net_drop_ep(peer);
+        self->is_wanted = 1;
         ucp_st_net_list(peer);
     }
     ucp_st_ctrl_list(peer); /* what waits for the address */
@@ -312,6 +329,7 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
         ((status != UCS_INPROGRESS) && !ucp_st_ucp_is_full(status))) {
         return status;
     }
+    ucp_st_net_close_old(peer); /* there is room for one */
     /* UCX would log that it cannot connect, and aborts later from 1.14 on where
      * the peer in shared memory is dead */
     status = is_dead ? UCS_ERR_CONNECTION_RESET :

@@ -52,6 +52,7 @@ typedef struct ucp_st_net_peer {
     ucp_st_peer_h   peer;     /* read-only */
     ucs_list_link_t list;     /* in the worker's work */
     int             is_listed;
+    int             is_wanted;/* `ep`, before there is something to send */
     void            *address; /* UCP's, read-only once it is known; or NULL */
     ucp_ep_h        ep;       /* or NULL */
     ucp_ep_h        old_ep;   /* to be closed; or NULL */
