@@ -189,14 +189,15 @@ static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
 static void mpix_match_look_pending(mpix_req_t *req, double now)
 {
     char name[MPIX_REQ_NAME_MAX];
-    char text[MPIX_REQ_NAME_MAX + 240];
+    char text[MPIX_REQ_NAME_MAX + 280];
 
     if (!mpix_waits_is_due(&req->waits, now)) {
         return;
     }
     snprintf(text, sizeof(text), "%s; rank %d has announced nothing to this "
-             "process: it matches with other ranks only (is the rank right?), "
-             "has not come to its match, or uses other calls of MPI",
+             "process: it has not come to its match, waits in an earlier one "
+             "(give all requests to one MPIX_Matchall), matches with other "
+             "ranks only (is the rank right?), or uses other calls of MPI",
              mpix_request_name(req, name, sizeof(name)), req->rank);
     mpix_waits_note(&req->waits, now, "matching", text);
 }
