@@ -17,9 +17,6 @@
  * the one that lane trig asks streams about */
 #define INFO_OWN_CNTRS 4
 
-/* Where the text of a line begins, behind the first character */
-#define INFO_INDENT 24
-
 /* Neighbours of a halo in three dimensions, all around */
 #define INFO_HALO 26
 
@@ -36,6 +33,12 @@ typedef struct info_context {
 static void info_label(const char *label)
 {
     printf("# %21s: ", label);
+}
+
+/* Another line of a text */
+static void info_more(const char *text)
+{
+    printf("# %21s  %s\n", "", text);
 }
 
 /* How many requests of a kind a process can have matched at once by its
@@ -115,14 +118,12 @@ static void info_print_memory(const char *monitor, int has_events)
                                 "off: UCX does not notice that memory is "
                                 "unmapped");
     if (!has_events) {
-        printf("#%*sEach message without a copy registers its memory anew:\n"
-               "#%*smicroseconds, and more for each page.\n", INFO_INDENT, "",
-               INFO_INDENT, "");
+        info_more("Each message without a copy registers its memory anew:");
+        info_more("microseconds, and more for each page.");
     }
     if (!has_events && (monitor[0] != '\0')) {
-        printf("#%*sFI_MR_CACHE_MONITOR=disabled, or kdreg2 where its kernel\n"
-               "#%*smodule is loaded, lets UCX's cache work.\n", INFO_INDENT,
-               "", INFO_INDENT, "");
+        info_more("FI_MR_CACHE_MONITOR=disabled, or kdreg2 where its kernel");
+        info_more("module is loaded, lets UCX's cache work.");
     }
 }
 
