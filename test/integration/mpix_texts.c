@@ -112,6 +112,29 @@ static void test_unstarted(void)
     MPIX_OK(MPIX_Host_stream_free(&stream));
 }
 
+/* The same of a start by the host, which the news of it may be late for. */
+static void test_unstarted_host(void)
+{
+    mpix_test_msg_t send, recv;
+    int code;
+
+    mpix_test_send_init(&send, 16, mpix_test.right, TAG, 1);
+    mpix_test_recv_init(&recv, 16, mpix_test.left, TAG, 1);
+    mpix_test_match(&send, 1, &recv, 1);
+    mpix_test_msg_free(&send);
+    MPI_Barrier(MPI_COMM_WORLD);
+    code = MPI_Start(&recv.request);
+    if (code == MPI_SUCCESS) {
+        check_text(MPI_Wait(&recv.request, MPI_STATUS_IGNORE), MPI_ERR_OTHER,
+                   "before it started this use", 1);
+    } else {
+        check_text(code, MPI_ERR_OTHER,
+                   "cannot be started: a peer has freed its half", 1);
+    }
+    recv.actual = 0;
+    mpix_test_msg_free(&recv);
+}
+
 /* What an error of a queue keeps from beginning is not the peer's fault. */
 static void test_not_begun(void)
 {
@@ -187,6 +210,7 @@ int main(int argc, char **argv)
     static const mpix_test_case_t cases[] = {
         {"long", test_long},
         {"unstarted", test_unstarted},
+        {"unstarted_host", test_unstarted_host},
         {"not_begun", test_not_begun},
         {"short", test_short},
         {NULL, NULL}

@@ -453,7 +453,9 @@ static int mpix_host_start_matched(mpix_host_start_t *start)
                    MPI_SUCCESS :
                    mpix_fail(start->func, mpix_status_code(status),
                              "%d matched requests cannot be started: %s",
-                             start->num_reqs, ucs_status_string(status));
+                             start->num_reqs, (status == UCS_ERR_CANCELED) ?
+                             "a peer has freed its half" :
+                             ucs_status_string(status));
 }
 
 static int mpix_host_start(mpix_host_start_t *start)
