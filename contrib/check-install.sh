@@ -104,25 +104,23 @@ by_pkg_config()
 # Builds with CMake.  Usage: by_cmake WHAT PREFIX
 by_cmake()
 {
-    local what=$1 prefix=$2 dir
+    local what=$1 prefix=$2 dir languages=C
+    [ ! -e "$libdir/libmpix_queue_f08.so" ] || languages+=' Fortran'
     command -v cmake >/dev/null || { echo "(cmake is not installed)"; return 0; }
     dir=$(mktemp -d "$temp/XXXXXX")
     cat >"$dir/CMakeLists.txt" <<STEOF
 cmake_minimum_required(VERSION 3.18)
-project(programs C)
+project(programs $languages)
 find_package(UcxSt 0.1 REQUIRED)
 add_executable(lanes $temp/lanes.c)
 target_link_libraries(lanes UcxSt::ucp_st)
 if(TARGET UcxSt::mpix_queue)
-    find_package(MPI REQUIRED COMPONENTS C)
     add_executable(hello $top/examples/st_hello.c)
-    target_link_libraries(hello UcxSt::mpix_queue MPI::MPI_C)
+    target_link_libraries(hello UcxSt::mpix_queue)
 endif()
 if(TARGET UcxSt::mpix_queue_f08)
-    enable_language(Fortran)
-    find_package(MPI REQUIRED COMPONENTS Fortran)
     add_executable(ring $top/examples/st_ring.f90)
-    target_link_libraries(ring UcxSt::mpix_queue_f08 MPI::MPI_Fortran)
+    target_link_libraries(ring UcxSt::mpix_queue_f08)
 endif()
 STEOF
     expect "$what, cmake" '' cmake -S "$dir" -B "$dir/b" \
@@ -135,6 +133,37 @@ STEOF
     [ ! -e "$libdir/libmpix_queue_f08.so" ] ||
         expect "$what, cmake, mpix_queue_f08" 'libmpix_queue' finds_libraries \
             "$dir/b/ring"
+    [ ! -e "$libdir/libmpix_queue.so" ] || by_cmake_more "$what" "$prefix"
+}
+
+# Projects of C++ alone, and those that find MPI themselves
+by_cmake_more()
+{
+    local what=$1 prefix=$2 words dir
+    for words in UcxSt::mpix_queue 'UcxSt::mpix_queue MPI::MPI_CXX'; do
+        dir=$(mktemp -d "$temp/XXXXXX")
+        cat >"$dir/main.cc" <<STEOF
+#include <mpix_queue.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    return MPI_Finalize();
+}
+STEOF
+        cat >"$dir/CMakeLists.txt" <<STEOF
+cmake_minimum_required(VERSION 3.18)
+project(programs CXX)
+if("$words" MATCHES MPI::)
+    find_package(MPI REQUIRED)
+endif()
+find_package(UcxSt 0.1 REQUIRED)
+add_executable(main main.cc)
+target_link_libraries(main $words)
+STEOF
+        expect "$what, cmake, $words" '' cmake -S "$dir" -B "$dir/b" \
+            -DCMAKE_PREFIX_PATH="$prefix"
+        expect "$what, cmake, $words" '' cmake --build "$dir/b"
+    done
 }
 
 # Runs what was built.

@@ -161,6 +161,21 @@ expect "which lanes there are" 0 \
 expect "why there are none" 0 \
     "ucx-st-run: lanes: none .*ucx-st-run: UCX_ST_LANES: there is no lane 'dir'" \
     env UCX_ST_LANES=dir "$run" true
+# shellcheck disable=SC2016 # for the shell that is run
+show='echo "provider=${UCX_CXI_TRIG_PROVIDER:-}"'
+if [ ! -e /sys/class/cxi ]; then
+    expect "an emulated card" 0 \
+        '^ucx-st-run: lanes: .*trig on an emulated card.provider=cxiemu$' \
+        env -u UCX_CXI_TRIG_PROVIDER -u UCX_TLS "$run" bash -c "$show"
+    expect "a job, with cards elsewhere" 0 'card.provider=$' \
+        env -u UCX_CXI_TRIG_PROVIDER -u UCX_TLS SLURM_JOB_ID=1 "$run" \
+        bash -c "$show"
+    expect "hosts, with cards elsewhere" 0 'card.provider=$' \
+        env -u UCX_CXI_TRIG_PROVIDER -u UCX_TLS "$run" \
+        bash -c "$show" bash --host a
+fi
+expect "the user's provider" 0 'provider=sockets$' \
+    env UCX_CXI_TRIG_PROVIDER=sockets "$run" bash -c "$show"
 expect "-q does not say it" 0 '^$' "$run" -q true
 expect "once for all ranks" 0 '^$' env PMIX_RANK=1 "$run" true
 expect "no library" 1 'has no built' env ST_BUILDDIR="$temp" "$run" true

@@ -29,16 +29,32 @@ typedef struct info_context {
 } info_context_t;
 
 
-/* What a process can have matched at once by its counters, and under way by its
- * entries, if each takes so many (docs/protocols.md) */
+/* A line of a device. The text goes on behind it. */
+static void info_label(const char *label)
+{
+    printf("# %21s: ", label);
+}
+
+/* Another line of a text */
+static void info_more(const char *text)
+{
+    printf("# %21s  %s\n", "", text);
+}
+
+/* How many requests of a kind a process can have matched at once by its
+ * counters, and how many of them in use by its entries, if each takes so many
+ * (docs/protocols.md) */
 static void info_print_room(const char *what, unsigned cntrs, unsigned entries,
                             const uct_trig_iface_attr_t *attr)
 {
-    unsigned room = (attr->share_cntrs > INFO_OWN_CNTRS) ?
-                    attr->share_cntrs - INFO_OWN_CNTRS : 0;
+    unsigned room    = (attr->share_cntrs > INFO_OWN_CNTRS) ?
+                       attr->share_cntrs - INFO_OWN_CNTRS : 0;
+    unsigned matched = room / cntrs;
+    unsigned used    = attr->max_entries / entries;
 
-    printf("# %21s: %u matched, entries for %u uses at a time\n", what,
-           room / cntrs, attr->max_entries / entries);
+    info_label(what);
+    printf("%u matched, %u of them in use at a time\n", matched,
+           (used < matched) ? used : matched);
 }
 
 static void info_print_device(const uct_trig_iface_attr_t *attr)
@@ -46,25 +62,33 @@ static void info_print_device(const uct_trig_iface_attr_t *attr)
     int is_emulated = !strcmp(attr->provider, "cxiemu");
 
     printf("#   Device: %s\n", attr->device);
-    printf("#             provider: %s%s\n", attr->provider,
-           is_emulated ? " (emulated)" : "");
-    printf("#     deferred entries: %u, %u of them free\n", attr->max_entries,
-           attr->free_entries);
+    info_label("provider");
+    printf("%s%s\n", attr->provider, is_emulated ? " (emulated)" : "");
+    info_label("deferred entries");
+    printf("%u, %u of them free\n", attr->max_entries, attr->free_entries);
     if (attr->nic_entries > attr->share_entries) {
-        printf("#    the job's entries: %u, this process's share %u\n",
-               attr->nic_entries, attr->share_entries);
+        info_label("the job's entries");
+        printf("%u, this process's share %u\n", attr->nic_entries,
+               attr->share_entries);
     }
-    printf("#             counters: <= %u, each up to %" PRIu64 "\n",
-           attr->max_cntrs, attr->max_count);
+    info_label("counters");
+    printf("%u, each up to %" PRIu64 "\n", attr->max_cntrs, attr->max_count);
     if (attr->max_cntrs > attr->share_cntrs) {
-        printf("#   a process's counters: %u\n", attr->share_cntrs);
+        info_label("a process's counters");
+        printf("%u\n", attr->share_cntrs);
     }
-    info_print_room("halves of pairs", 2, 2, attr);
-    info_print_room("halos of 26, coupled", 3, 2 * INFO_HALO + 1, attr);
-    info_print_room("the same, ready sends", 2, INFO_HALO + 1, attr);
-    printf("#       deferred write: <= %zu bytes%s\n", attr->max_put,
+    info_label("deferred write");
+    printf("<= %zu bytes%s\n", attr->max_put,
            (attr->flags & UCT_TRIG_IFACE_FLAG_LOCAL_MEM) ?
                    ", from registered memory" : "");
+}
+
+static void info_print_rooms(const uct_trig_iface_attr_t *attr)
+{
+    printf("#   A process has room on lane trig for either of:\n");
+    info_print_room("single requests", 2, 2, attr);
+    info_print_room("halos, 26 neighbours", 3, 2 * INFO_HALO + 1, attr);
+    info_print_room("those with MPI_Rsend", 2, INFO_HALO + 1, attr);
 }
 
 /* A number, or that there is none */
@@ -84,23 +108,22 @@ static const char *info_switch(int state)
 
 static void info_print_memory(const char *monitor, int has_events)
 {
-    printf("#       memory monitor: %s%s\n",
-           (monitor[0] == '\0') ? "none" : monitor,
+    info_label("memory monitor");
+    printf("%s%s\n", (monitor[0] == '\0') ? "none" : monitor,
            !strcmp(monitor, "default") ?
                    " of libfabric, which is memhooks unless it was built with "
                    "another" : "");
-    printf("#   UCX's memory cache: %s\n",
-           has_events ? "can work" :
-                        "off: UCX does not notice that memory is unmapped");
+    info_label("UCX's memory cache");
+    printf("%s\n", has_events ? "can work" :
+                                "off: UCX does not notice that memory is "
+                                "unmapped");
     if (!has_events) {
-        printf("#                       Each message without a copy registers "
-               "its memory anew:\n#                       microseconds, and "
-               "more for each page.\n");
+        info_more("Each message without a copy registers its memory anew:");
+        info_more("microseconds, and more for each page.");
     }
     if (!has_events && (monitor[0] != '\0')) {
-        printf("#                       FI_MR_CACHE_MONITOR=disabled, or "
-               "kdreg2 where its kernel\n#                       module is "
-               "loaded, lets UCX's cache work.\n");
+        info_more("FI_MR_CACHE_MONITOR=disabled, or kdreg2 where its kernel");
+        info_more("module is loaded, lets UCX's cache work.");
     }
 }
 
@@ -108,12 +131,14 @@ static void info_print_nic(const uct_trig_nic_attr_t *attr)
 {
     char service[24], vni[24], entries[24];
 
-    printf("#              service: %s, VNI: %s\n",
-           info_number(attr->service, service), info_number(attr->vni, vni));
-    printf("#      service entries: %s\n",
-           info_number(attr->service_entries, entries));
-    printf("#            key cache: %s, optimized keys: %s%s\n",
-           info_switch(attr->caches_keys), info_switch(attr->optimizes_keys),
+    info_label("service");
+    printf("%s, VNI: %s\n", info_number(attr->service, service),
+           info_number(attr->vni, vni));
+    info_label("service entries");
+    printf("%s\n", info_number(attr->service_entries, entries));
+    info_label("key cache");
+    printf("%s, optimized keys: %s%s\n", info_switch(attr->caches_keys),
+           info_switch(attr->optimizes_keys),
            (attr->caches_keys == UCT_TRIG_NOT_TOLD) ? "" :
                    "; the transport's own keys use neither");
     info_print_memory(attr->monitor, attr->ucx_notices);
@@ -135,6 +160,7 @@ static ucs_status_t info_query(uct_iface_h iface)
     if (status == UCS_OK) {
         info_print_nic(&nic);
     }
+    info_print_rooms(&attr);
     return status;
 }
 

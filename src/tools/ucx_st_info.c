@@ -86,6 +86,7 @@ static int info_parse(info_options_t *options, int argc, char **argv)
             return -1;
         }
         if (opt == '?') {
+            fprintf(stderr, "ucx_st_info: -h tells what there is\n");
             return -1;
         }
     }

@@ -48,10 +48,11 @@ test_here()
     has '# Transport: cxi_trig' "#   Device: $ST_DEVICE" \
         "# +provider: $provider( \(emulated\))?" \
         '# +deferred entries: 504, 504 of them free' \
-        '# +counters: <= [0-9]+, each up to [0-9]+' \
-        '# +halves of pairs: [0-9]+ matched, entries for 252 uses at a time' \
-        '# +halos of 26, coupled: [0-9]+ matched, entries for 9 uses at a time' \
-        '# +the same, ready sends: [0-9]+ matched, entries for 18 uses at a time' \
+        '# +counters: [0-9]+, each up to [0-9]+' \
+        '#   A process has room on lane trig for either of:' \
+        '# +single requests: [0-9]+ matched, 252 of them in use at a time' \
+        '# +halos, 26 neighbours: [0-9]+ matched, 9 of them in use at a time' \
+        '# +those with MPI_Rsend: [0-9]+ matched, 18 of them in use at a time' \
         '# +deferred write: <= [0-9]+ bytes.*' \
         '# +service: (1, VNI: 10|not told, VNI: not told)' \
         '# +service entries: (504|not told)' \
@@ -62,8 +63,11 @@ test_here()
         '# Streams: CUDA: off: (no library )?libcuda.so.1[: ].*'
     ask 0 -d UCX_CXI_TRIG_DEFERRED_ENTRIES=20
     has '# +deferred entries: 20, 20 of them free' \
-        '# +halves of pairs: [0-9]+ matched, entries for 10 uses at a time' \
-        '# +halos of 26, coupled: [0-9]+ matched, entries for 0 uses at a time'
+        '# +single requests: [0-9]+ matched, 10 of them in use at a time' \
+        '# +halos, 26 neighbours: [0-9]+ matched, 0 of them in use at a time'
+    # Labels end in one column
+    [ "$(sed -n 's/^\(#  *[a-zU][^:]*\):.*/\1/p' <<<"$out" |
+         awk '{ print length }' | sort -u)" = 23 ] || fail "not in one column"
     # What libfabric's own memhooks do to UCX
     ask 0 -d UCX_MEM_MMAP_HOOK_MODE=none
     has "# +UCX's memory cache: off: UCX does not notice .*" \
@@ -149,6 +153,9 @@ test_options()
     ask 0 -h
     has 'Usage: ucx_st_info \[options\]'
     ask 2 -x
+    has 'ucx_st_info: -h tells what there is'
+    ask 2 --version
+    has 'ucx_st_info: -h tells what there is'
     ask 2 --
     has '.*nothing is asked for.*'
     ask 2 what
@@ -184,8 +191,8 @@ most()
     export FI_CXIEMU_CNTRS=$1 UCX_ST_LANES=trig
     [ $# -lt 2 ] || export "${2?}"
     out=$("${ranks[@]}" "$info" -d 2>&1) || fail "status $?"
-    for name in operations:'halves of pairs' coupled:'halos of 26, coupled' \
-                ready:'the same, ready sends'; do
+    for name in operations:'single requests' coupled:'halos, 26 neighbours' \
+                ready:'those with MPI_Rsend'; do
         number=$(told "${name#*:}")
         [[ $number =~ ^[1-9][0-9]*$ ]] || fail "no number of ${name#*:}"
         rc=0

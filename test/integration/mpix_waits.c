@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_waits.c - two ranks of which one does not do what the other one waits
- * for, until a file is there; then it does, so that the program ends.
- * Arguments: the case and the file. mpix_waits.sh, which makes the file, knows
- * what the library says meanwhile.
+ * for, or a ring of them, until a file is there; then it does, so that the
+ * program ends. Arguments: the case and the file. mpix_waits.sh, which makes
+ * the file, knows what the library says meanwhile.
  */
 #include "mpix_test.h"
 
@@ -76,15 +76,18 @@ static void run_tags(void)
     MPIX_OK(MPI_Request_free(&request));
 }
 
-/* Both sides match their sends, and then would their receives. */
+/* All match their sends, and then would their receives: two ranks that have
+ * announced the same to each other, or more in a ring, where none has announced
+ * anything to that for which it waits. */
 static void run_order(void)
 {
-    const int peer = 1 - mpix_test.rank;
     int is_matched = 0;
     MPI_Request send, recv;
 
-    MPIX_OK(MPI_Send_init(&word, 1, MPI_INT, peer, TAG, MPI_COMM_WORLD, &send));
-    MPIX_OK(MPI_Recv_init(&word, 1, MPI_INT, peer, TAG, MPI_COMM_WORLD, &recv));
+    MPIX_OK(MPI_Send_init(&word, 1, MPI_INT, mpix_test.right, TAG,
+                          MPI_COMM_WORLD, &send));
+    MPIX_OK(MPI_Recv_init(&word, 1, MPI_INT, mpix_test.left, TAG,
+                          MPI_COMM_WORLD, &recv));
     if (mpix_test.rank == 0) {
         MPIX_OK(MPIX_Match(&send, MPI_STATUS_IGNORE));
     } else {
@@ -171,8 +174,8 @@ int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"forget", run_forget}, {"tags", run_tags},   {"order", run_order},
-        {"plain", run_plain},   {"start", run_start}, {"host", run_host},
-        {"once", run_once},     {NULL, NULL}
+        {"ring", run_order},    {"plain", run_plain}, {"start", run_start},
+        {"host", run_host},     {"once", run_once},   {NULL, NULL}
     };
 
     mpix_test_init_thread(&argc, &argv, MPI_THREAD_MULTIPLE);

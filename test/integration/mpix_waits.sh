@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Programs whose two ranks do not fit: the library says once what waits for the
+# Programs whose two or three ranks do not fit: the library says once what waits for the
 # other rank and what that one has done, and tells whoever asks. Then the late
 # rank goes on, and the program ends.
 # usage: mpix_waits.sh trig|direct|host
@@ -37,13 +37,14 @@ until_line()
 
 # Runs a case until both ranks have said the lines that are expected of them;
 # each once. Of rank 0 ucx_st_info tells the same.
-# Usage: run CASE LINE...
+# Usage: [ranks=N] run CASE LINE...
+ranks=2
 run()
 {
     local name=$1 line program pid out rc=0
     shift
     rm -f "$dir/go"
-    "$ST_RUN" mpirun -n 2 "${builddir:?}/test/integration/mpix_waits" "$name" \
+    "$ST_RUN" mpirun -n "$ranks" "${builddir:?}/test/integration/mpix_waits" "$name" \
         "$dir/go" >"$dir/out" 2>&1 &
     program=$!
     for line; do
@@ -64,7 +65,8 @@ run()
 }
 
 waited='has waited for [0-9.]+ s'
-nothing='rank 1 has announced nothing'
+nothing='rank 1 has announced nothing to this process: .*, waits in an earlier '
+nothing+='one \(give all requests to one MPIX_Matchall\), '
 case $lane in
 trig) word='lane trig does not know whether the peer has started it' ;;
 *)    word='the peer has not started it' ;;
@@ -82,6 +84,8 @@ run order \
 the peer has announced: a send of 4 bytes, tag 9 \(the same direction: " \
     "rank 1: matching $waited: send of 4 bytes .*to rank 0, tag 9; \
 the peer has announced: a send of 4 bytes, tag 9 \(the same direction: "
+ranks=3 run ring \
+    "rank 0: matching $waited: send of 4 bytes .*to rank 1, tag 9; $nothing"
 run plain \
     "rank 0: matching $waited: send of 4 bytes .*to rank 1, tag 9; $nothing"
 run start \

@@ -220,6 +220,21 @@ void mpix_host_wait(const mpix_req_t *req)
     }
 }
 
+/* A use has not begun, as its queue failed before: that is not the peer's. */
+static int mpix_host_is_unbegun(const mpix_req_t *req)
+{
+    ucp_st_queue_error_t error = {.status = UCS_OK};
+    ucp_st_op_attr_t attr;
+
+    mpix_lock();
+    if ((req->op != NULL) && (ucp_st_op_query(req->op, &attr) == UCS_OK) &&
+        (attr.status == UCS_ERR_CANCELED) && (attr.queue != NULL)) {
+        (void)ucp_st_queue_query(attr.queue, &error);
+    }
+    mpix_unlock();
+    return (error.status != UCS_OK) && (error.op != req->op);
+}
+
 int mpix_host_result(const mpix_wait_set_t *set, int index, MPI_Status *status)
 {
     const mpix_req_t *req    = set->active[index];
@@ -235,9 +250,12 @@ int mpix_host_result(const mpix_wait_set_t *set, int index, MPI_Status *status)
         rc = mpix_request_fail(&where, MPI_ERR_OTHER,
                                "was started on a queue that was freed before "
                                "a wait: its data may not be there");
+    } else if ((result != UCS_OK) && mpix_host_is_unbegun(req)) {
+        rc = mpix_request_fail(&where, MPI_ERR_OTHER, "has not begun: its "
+                               "queue is in error (MPIX_Queue_wait says why)");
     } else if (result != UCS_OK) {
         rc = mpix_request_fail(&where, MPI_ERR_OTHER, "failed: %s",
-                               ucs_status_string(result));
+                               mpix_request_cause(result));
     }
     if (status != NULL) {
         mpix_request_fill_status(req, rc, status);
@@ -435,7 +453,9 @@ static int mpix_host_start_matched(mpix_host_start_t *start)
                    MPI_SUCCESS :
                    mpix_fail(start->func, mpix_status_code(status),
                              "%d matched requests cannot be started: %s",
-                             start->num_reqs, ucs_status_string(status));
+                             start->num_reqs, (status == UCS_ERR_CANCELED) ?
+                             "a peer has freed its half" :
+                             ucs_status_string(status));
 }
 
 static int mpix_host_start(mpix_host_start_t *start)

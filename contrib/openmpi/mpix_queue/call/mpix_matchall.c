@@ -361,7 +361,8 @@ static int mpix_matchall_test(const mpix_where_t *where, int *flag,
                                (req->kind == MPIX_REQ_EXCHANGE) ?
                                        mpix_joint_cause(req->joint, cause,
                                                         sizeof(cause)) :
-                                       mpix_match_cause(req->match_status));
+                                       mpix_match_cause(req, cause,
+                                                        sizeof(cause)));
     }
 
     if (status == NULL) {

@@ -220,7 +220,7 @@ static int mpix_queue_failed(const char *func, ucs_status_t status,
     mpix_unlock();
 
     return mpix_fail(func, MPI_ERR_OTHER, "%s failed: %s", str,
-                     ucs_status_string(status));
+                     mpix_request_cause(status));
 }
 
 /* Whether matched requests and messages of the queue have run, as

@@ -352,9 +352,9 @@ static int mpix_coll_check_start(const mpix_enqueue_call_t *call,
          ((mpix_coll_word(coll->passed) < coll->waited) ||
           !mpix_coll_can_leave(coll, call->queue)))) {
         return mpix_fail(call->func, MPI_ERR_REQUEST,
-                         "a request of %s is started already and not waited "
-                         "for, or was last used on another queue and the host "
-                         "has not seen its wait pass", coll->func);
+                         "a request of %s is started and not waited for "
+                         "(MPIX_Enqueue_waitall), or in use on another queue "
+                         "(MPIX_Queue_wait)", coll->func);
     }
     return MPI_SUCCESS;
 }
@@ -566,5 +566,5 @@ int mpix_coll_check_queue(const char *func, struct mpix_queue *queue)
     return (failed == NULL) ?
                    MPI_SUCCESS :
                    mpix_fail(func, MPI_ERR_OTHER, "%s failed: %s", failed,
-                             ucs_status_string(status));
+                             mpix_request_cause(status));
 }

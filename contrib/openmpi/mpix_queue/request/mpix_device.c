@@ -49,9 +49,8 @@ static const char *mpix_device_cause(ucs_status_t status)
 {
     switch (status) {
     case UCS_ERR_UNSUPPORTED:
-        return "is none that kernels on this queue's stream start: both "
-               "buffers have to be in memory of GPUs, on lane direct, and the "
-               "stream of the GPU that has this one's (the log says more)";
+        return "cannot be started by this stream's kernels: the log says why "
+               "(buffers on GPUs, lane direct)";
     case UCS_ERR_BUSY:
     case UCS_ERR_CANCELED:
         return mpix_enqueue_cause(status, 1);

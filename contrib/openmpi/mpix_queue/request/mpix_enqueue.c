@@ -137,10 +137,8 @@ const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
 {
     switch (status) {
     case UCS_ERR_BUSY:
-        return "is started already and not waited for "
-               "(MPIX_Enqueue_waitall before the next start), or was last used "
-               "on another queue and the host has not seen its wait pass "
-               "(MPIX_Queue_wait there)";
+        return "is started and not waited for (MPIX_Enqueue_waitall), or in "
+               "use on another queue (MPIX_Queue_wait)";
     case UCS_ERR_NO_MESSAGE:
         return "is not started, or its wait is enqueued already";
     case UCS_ERR_INVALID_PARAM:
@@ -149,8 +147,8 @@ const char *mpix_enqueue_cause(ucs_status_t status, int is_start)
     case UCS_ERR_CANCELED:
         return "cannot be started: the peer has freed its half";
     case UCS_ERR_UNSUPPORTED:
-        return "is in memory that the queue's stream does not copy: start it "
-               "on a stream of that memory's runtime, or of the host";
+        return "is in memory that this stream does not copy: take one of that "
+               "memory's runtime, or of the host";
     default:
         return ucs_status_string(status);
     }

@@ -367,14 +367,14 @@ unsigned mpix_joint_progress(void)
 const char *mpix_joint_cause(const mpix_joint_t *joint, char *buffer,
                              size_t max)
 {
-    const char *cause = mpix_match_cause(joint->req->match_status);
-    char str[MPIX_REQ_STR_MAX];
+    char str[MPIX_REQ_STR_MAX], cause[64];
 
     if (joint->failed == NULL) {
-        return cause;
+        return mpix_match_cause(joint->req, buffer, max);
     }
     snprintf(buffer, max, "its %s: %s",
-             mpix_request_str(joint->failed, str, sizeof(str)), cause);
+             mpix_request_str(joint->failed, str, sizeof(str)),
+             mpix_match_cause(joint->failed, cause, sizeof(cause)));
     return buffer;
 }
 

@@ -51,15 +51,21 @@ void mpix_match_push(mpix_req_t *req)
     mpix_match_enlist(req, MPIX_REQ_PENDING, &mpix_match_pending);
 }
 
-const char *mpix_match_cause(ucs_status_t status)
+const char *mpix_match_cause(const mpix_req_t *req, char *buffer, size_t max)
 {
-    switch (status) {
+    switch (req->match_status) {
     case UCS_ERR_CANCELED:
         return "the peer has entered MPI_Finalize, or has freed its half";
     case UCS_ERR_MESSAGE_TRUNCATED:
-        return "the send is larger than the receive";
+        if ((req->buffer == NULL) ||
+            (req->buffer->actual <= req->buffer->length)) {
+            return "the send is larger than the receive";
+        }
+        snprintf(buffer, max, "the send is larger: %zu bytes",
+                 req->buffer->actual);
+        return buffer;
     default:
-        return ucs_status_string(status);
+        return ucs_status_string(req->match_status);
     }
 }
 
@@ -188,14 +194,15 @@ static ucs_status_t mpix_match_peer_status(const mpix_req_t *req)
 static void mpix_match_look_pending(mpix_req_t *req, double now)
 {
     char name[MPIX_REQ_NAME_MAX];
-    char text[MPIX_REQ_NAME_MAX + 240];
+    char text[MPIX_REQ_NAME_MAX + 280];
 
     if (!mpix_waits_is_due(&req->waits, now)) {
         return;
     }
     snprintf(text, sizeof(text), "%s; rank %d has announced nothing to this "
-             "process: it matches with other ranks only (is the rank right?), "
-             "has not come to its match, or uses other calls of MPI",
+             "process: it has not come to its match, waits in an earlier one "
+             "(give all requests to one MPIX_Matchall), matches with other "
+             "ranks only (is the rank right?), or uses other calls of MPI",
              mpix_request_name(req, name, sizeof(name)), req->rank);
     mpix_waits_note(&req->waits, now, "matching", text);
 }
@@ -229,17 +236,19 @@ static unsigned mpix_match_progress_pending(void)
 static void mpix_match_end(mpix_req_t *req, ucs_status_t status)
 {
     ucp_st_op_attr_t attr;
+    ucs_status_t query;
 
     mpix_match_delist(req);
-    if (status == UCS_OK) {
-        status = ucp_st_op_query(req->op, &attr);
+    if ((status == UCS_OK) || (status == UCS_ERR_MESSAGE_TRUNCATED)) {
+        query               = ucp_st_op_query(req->op, &attr);
+        status              = (query == UCS_OK) ? status : query;
+        req->buffer->actual = (query == UCS_OK) ? attr.length : 0;
     }
 
     if (status != UCS_OK) {
         mpix_match_fail(req, status);
         return;
     }
-    req->buffer->actual = attr.length;
     mpix_request_set_state(req, MPIX_REQ_MATCHED);
 }
 

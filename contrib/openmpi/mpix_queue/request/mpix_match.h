@@ -33,8 +33,8 @@ void mpix_match_push(mpix_req_t *req);
  * another state. Needs the lock. */
 void mpix_match_drop(mpix_req_t *req);
 
-/* What to say of a failed matching. */
-const char *mpix_match_cause(ucs_status_t status);
+/* What to say of a failed matching: a constant, or written to 'buffer'. */
+const char *mpix_match_cause(const mpix_req_t *req, char *buffer, size_t max);
 
 /* Non-zero for one half of a message to the own process, if the other was not
  * pushed: to wait for it would take forever. Needs the lock. */

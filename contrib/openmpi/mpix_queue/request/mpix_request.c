@@ -146,7 +146,7 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max)
         if (req->type == NULL) {
             PMPI_Type_get_name(req->datatype, name, &length);
         }
-        snprintf(bytes, sizeof(bytes), " of %zu bytes (%s)",
+        snprintf(bytes, sizeof(bytes), " of %zu bytes (%.31s)",
                  req->buffer->length, (req->type == NULL) ? name : req->type);
     }
     if (req->rank != MPI_ANY_SOURCE) {
@@ -175,6 +175,14 @@ const char *mpix_request_name(const mpix_req_t *req, char *buffer, size_t max)
              (req->scope & MPIX_COMM_SCOPE_COLL) ? "a collective's " : "",
              mpix_request_str(req, str, sizeof(str)), world);
     return buffer;
+}
+
+const char *mpix_request_cause(ucs_status_t status)
+{
+    return (status == UCS_ERR_CANCELED) ?
+                   "the peer has freed its half, has ended or had an error "
+                   "before it started this use" :
+                   ucs_status_string(status);
 }
 
 int mpix_request_fail(const mpix_where_t *where, int code, const char *fmt, ...)

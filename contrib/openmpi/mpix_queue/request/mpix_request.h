@@ -195,6 +195,9 @@ const char *mpix_request_str(const mpix_req_t *req, char *buffer, size_t max);
  * of a collective's message: what warnings call its operation. */
 const char *mpix_request_name(const mpix_req_t *req, char *buffer, size_t max);
 
+/* What to say of a use that has failed. */
+const char *mpix_request_cause(ucs_status_t status);
+
 /* A request of a call. */
 typedef struct mpix_where {
     const char       *func;
@@ -220,7 +223,7 @@ void mpix_request_resolve_peers(mpix_comm_t *comm);
  * operations in use. Needs the lock. */
 void mpix_request_cleanup(void);
 
-#define MPIX_REQ_STR_MAX  96
-#define MPIX_REQ_NAME_MAX 160
+#define MPIX_REQ_STR_MAX  112
+#define MPIX_REQ_NAME_MAX 168
 
 #endif

@@ -200,7 +200,8 @@ static void ucp_st_waits_add_remotes(ucp_st_waits_t *waits,
         }
     });
     if (count == 0) {
-        ucp_st_waits_add(waits, "; the peer has announced nothing");
+        ucp_st_waits_add(waits, "; the peer has announced nothing: it has not "
+                         "come to this match, or waits in an earlier one");
     } else if (count > UCP_ST_WAITS_MAX_OTHERS) {
         ucp_st_waits_add(waits, ", and %u more",
                          count - UCP_ST_WAITS_MAX_OTHERS);
