@@ -20,6 +20,7 @@
  *
  * Broken variants: CLOSE_AT_BYE (a leaver does not wait for the answer),
  * CLOSE_AT_ANSWER (where both leave it does not answer the other one first),
+ * NO_WAIT (a side that leaves and answers does not wait for its own answer),
  * BEHIND (something is sent behind the answer), DECIDE_AT_ONCE (a loss is
  * decided before what has arrived was read), NOT_TOLD (a peer that is declared
  * gone is not told), NOT_AGAIN (with TOLD_LATE: nor when it asks).
@@ -143,6 +144,15 @@ proctype side(byte me)
     :: atomic { leaves[me] && !said_bye[me] && !is_open[me] ->
         if
         :: state[me] <= LEAVING -> send(me, BYE)
+#ifdef NO_WAIT
+            ; if
+            :: state[me] == LEAVING ->
+                answer(me);
+                has_left[me] = true;
+                state[me]    = DECLARED
+            :: else
+            fi
+#endif
         :: state[me] == LEFT -> has_left[me] = true; state[me] = DECLARED
         :: else
         fi;

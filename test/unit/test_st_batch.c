@@ -418,6 +418,37 @@ ST_PAIR_CASE(left)
     st_enqueue(a, 0, rbuf, LEN, 78); /* not started */
 }
 
+/* What a sender has sent is received, although it leaves at once, and that goes
+ * another way than the message */
+ST_CASE(sender_leaves)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_msg_params_t params;
+    ucp_st_req_h send, recv;
+    st_side_t *a, *b;
+    st_pair_t pair;
+    int i;
+
+    for (i = 0; i < 20; ++i) {
+        st_pair_init(&pair);
+        a      = &pair.side[ST_A];
+        b      = &pair.side[ST_B];
+        params = st_msg_params(b->peer, rbuf, LEN, 1);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &recv), UCS_OK);
+        st_batch_run(b);
+        st_fill(sbuf, LEN, i);
+        send = st_msg_send(a, a->peer, sbuf, LEN, 1);
+        st_batch_run(a);
+        (void)st_msg_end(send, UCS_OK);
+        st_sync(a);
+        st_side_cleanup(a);
+        CU_ASSERT_EQUAL(st_msg_end(recv, UCS_OK), LEN);
+        CU_ASSERT_TRUE(st_check(rbuf, LEN, i));
+        st_sync(b);
+        st_side_cleanup(b);
+    }
+}
+
 /* A receive that names a peer fails with it, one from any source does not */
 ST_CASE(peer_gone)
 {

@@ -354,6 +354,11 @@ ST_CASE(bye_is_last)
     scene_cleanup(&scene);
 }
 
+static ucs_status_t no_ep(void)
+{
+    return UCS_ERR_UNREACHABLE;
+}
+
 /* A side leaves while the other one's host makes no call: it is answered, and
  * nothing more is sent to it */
 static void run_bye_unread(void)
@@ -381,6 +386,37 @@ ST_CASE(bye_unread)
     st_hook_am_send(watch_frames);
     run_bye_unread();
     st_hook_am_send(NULL);
+}
+
+/* More than a frame waits for a leaver: all of it, and the answer behind, goes
+ * over the endpoint that is there */
+ST_CASE(bye_behind_much)
+{
+    static scene_t scene;
+    st_side_t *side = scene.pair.side;
+    int i;
+
+    scene_init(&scene, 0);
+    st_free(scene.op[ST_A]);
+    st_hook_ep_create(no_ep);
+    st_hook_hold(side[ST_B].worker->uuid, 0);
+    for (i = 0; i < 1000; ++i) {
+        ucp_st_worker_lock(side[ST_B].worker);
+        ucp_st_ctrl_post(side[ST_B].peer, UCP_ST_MSG_PING, 0, 0);
+        ucp_st_worker_unlock(side[ST_B].worker);
+    }
+    ucp_st_leave_say_bye(side[ST_A].worker);
+    until_state(&side[ST_B], UCP_ST_PEER_LEFT);
+    st_hook_am_send(NULL);
+    until_state(&side[ST_A], UCP_ST_PEER_GONE);
+    ucp_st_worker_lock(side[ST_A].worker);
+    CU_ASSERT_EQUAL(side[ST_A].peer->status, UCS_ERR_CANCELED);
+    ucp_st_worker_unlock(side[ST_A].worker);
+    CU_ASSERT_EQUAL(st_hook_num_eps(), 0);
+    st_hook_ep_create(NULL);
+    st_side_cleanup(&side[ST_A]);
+    st_free(scene.op[ST_B]);
+    st_side_cleanup(&side[ST_B]);
 }
 
 /* The same, and a stream waits for the one that leaves */

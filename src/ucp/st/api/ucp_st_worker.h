@@ -184,8 +184,7 @@ ucs_status_t ucp_st_lanes_query(const ucp_st_worker_params_t *params,
  * Match nothing more, and tell the peers: operations that they give to match
  * with this worker fail there with UCS_ERR_CANCELED. Matched operations, and
  * those given to match here before, go on. For a process that waits for others
- * before it may destroy the worker; progress must go on meanwhile. A second
- * call has no effect.
+ * before it may destroy the worker. A second call has no effect.
  *
  * @param [in] worker The worker.
  *
@@ -199,11 +198,11 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
 /**
  * Destroy an st worker. Tells its peers that it leaves. Their operations with
  * it that remain fail with UCS_ERR_CANCELED once the uses that this side has
- * completed are complete there. Waits for their answers, which need no call of
- * theirs and come at once unless their process is stopped, for
- * UCX_ST_ERR_TIMEOUT at most; and for UCP to send what it has for 5 seconds at
- * most. All operations must have been freed, but the
- * peers need not know of that yet.
+ * completed are complete there. Waits for their answers, for UCX_ST_ERR_TIMEOUT
+ * at most: these need no call of theirs, and come within 0.2 seconds unless
+ * their process is stopped. Waits for UCP to send what it has, for 5 seconds at
+ * most. All operations must have been freed, but the peers need not know of
+ * that yet.
  *
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
  * output, as @ref ucp_st_worker_print_stats, in one piece and after a line that
@@ -252,8 +251,8 @@ void ucp_st_worker_release_address(ucp_st_worker_h worker, void *address);
 
 
 /**
- * Progress the UCP worker, and with it matching and the detection of failed
- * peers. Starts and waits progress without it.
+ * Progress the UCP worker. Matching, starts, waits and the detection of failed
+ * peers progress without it; what was freed is released sooner with it.
  *
  * @param [in] worker The worker.
  *
@@ -337,6 +336,8 @@ void ucp_st_note_end(ucp_st_note_h note);
 /**
  * Make a peer from its worker's address. The address of the own worker makes a
  * peer for messages to oneself. A second peer of one address is the same peer.
+ * Waits until the library's thread has connected, for UCX_ST_ERR_TIMEOUT at
+ * most; not in a function that this thread runs (@ref ucp_st_op_params_t.func).
  *
  * In this example swap_addresses() is a function of the application. It sends
  * bytes to a process and returns that one's, in memory of malloc().
@@ -372,7 +373,8 @@ void ucp_st_note_end(ucp_st_note_h note);
  *         UCS_ERR_UNSUPPORTED if it is of another version (both are logged);
  *         UCS_ERR_UNREACHABLE if no lane reaches it (logged with the lanes);
  *         UCS_ERR_CONNECTION_RESET if UCP finds that it is gone (logged with
- *         UCP's error); or an error of ucp_ep_create() that has its cause here.
+ *         UCP's error); UCS_ERR_TIMED_OUT; or an error of ucp_ep_create() that
+ *         has its cause here.
  *         UCS_OK also for a peer that is known to be gone, and where UCP
  *         connects later: operations that are matched with it fail.
  *

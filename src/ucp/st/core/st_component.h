@@ -55,6 +55,10 @@ typedef struct ucp_st_worker_hooks {
     /** Non-zero while the user has handles of it. The lock is held. */
     int (*is_used)(ucp_st_worker_h worker);
 
+    /** The worker is about to tell its peers that it leaves: deliver, in a
+     *  bounded time, what they are to have before. */
+    void (*leave)(ucp_st_worker_h worker);
+
     /** Tell what is under way at the end of the worker. The lock is held. */
     ucp_st_drain_t (*drain)(ucp_st_worker_h worker);
 

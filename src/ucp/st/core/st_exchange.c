@@ -12,7 +12,6 @@
 #include "core/st_progress.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>
 

@@ -20,8 +20,10 @@
  * of the service thread */
 #define UCP_ST_LEAVE_LOST_ROUNDS 1000
 
-/* How long a leaver's answer waits for the last open use with it, seconds */
+/* How long a leaver's answer waits for the last open use with it, and after how
+ * long a use that is still open fails, seconds */
 #define UCP_ST_LEAVE_ANSWER_TIME 0.2
+#define UCP_ST_LEAVE_USE_TIME    0.5
 
 /* How long the end of a worker waits for a peer that has sent nothing so far:
  * that may not know this side's address, and never answer, seconds */
@@ -92,17 +94,18 @@ static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 
 /* Take the steps that are possible now. A side that leaves itself waits for the
  * answer of the peer. */
-static void ucp_st_leave_go_on(ucp_st_peer_t *peer, int is_time)
+static void ucp_st_leave_go_on(ucp_st_peer_t *peer)
 {
-    int is_open = ucp_st_leave_has_open_use(peer);
+    double waited = ucp_st_worker_now() - peer->bye_time;
 
     if ((peer->state == UCP_ST_PEER_LEAVING) &&
-        (!is_open || (ucp_st_worker_now() > (peer->bye_time +
-                                             UCP_ST_LEAVE_ANSWER_TIME)))) {
+        (!ucp_st_leave_has_open_use(peer) ||
+         (waited > UCP_ST_LEAVE_ANSWER_TIME))) {
         ucp_st_leave_answer_bye(peer);
     }
     if ((peer->state == UCP_ST_PEER_LEFT) && !peer->worker->said_bye &&
-        (!is_open || is_time)) {
+        (!ucp_st_leave_has_open_use(peer) ||
+         (waited > UCP_ST_LEAVE_USE_TIME))) {
         ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
     }
 }
@@ -114,7 +117,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     if (peer->state <= UCP_ST_PEER_QUIET) {
         peer->bye_time = ucp_st_worker_now();
         ucp_st_peer_set_state(peer, UCP_ST_PEER_LEAVING);
-        ucp_st_leave_go_on(peer, 0);
+        ucp_st_leave_go_on(peer);
         ucp_st_watch_wake(peer->worker);
     } else {
         peer->lost = UCS_ERR_CANCELED; /* of interest if it is lost already */
@@ -163,7 +166,7 @@ unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
     return count;
 }
 
-int ucp_st_leave_look(ucp_st_worker_h worker, int is_time)
+int ucp_st_leave_look(ucp_st_worker_h worker)
 {
     int next = -1;
     ucp_st_peer_t *peer;
@@ -172,31 +175,28 @@ int ucp_st_leave_look(ucp_st_worker_h worker, int is_time)
         return -1;
     }
     ucs_list_for_each(peer, &worker->peers, list) {
-        ucp_st_leave_go_on(peer, is_time);
-        if (peer->state == UCP_ST_PEER_LEAVING) {
+        ucp_st_leave_go_on(peer);
+        if ((peer->state == UCP_ST_PEER_LEAVING) ||
+            (peer->state == UCP_ST_PEER_LEFT)) {
             next = 1;
         }
     }
     return next;
 }
 
-static void ucp_st_leave_post_all(ucp_st_worker_h worker,
-                                  ucp_st_msg_type_t type)
+/* A peer that was answered before closes: it needs no BYE, and answers none */
+void ucp_st_leave_say_bye(ucp_st_worker_h worker)
 {
     ucp_st_peer_t *peer;
 
+    ucp_st_worker_lock(worker);
     ucs_list_for_each(peer, &worker->peers, list) {
-        if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
-            ucp_st_ctrl_post(peer, type, 0, 0);
+        if (peer->state == UCP_ST_PEER_LEFT) {
+            ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
+        } else if (!peer->is_self) {
+            ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE, 0, 0);
         }
     }
-}
-
-void ucp_st_leave_say_bye(ucp_st_worker_h worker)
-{
-    ucp_st_worker_lock(worker);
-    ucp_st_leave_post_all(worker, UCP_ST_MSG_BYE);
-    (void)ucp_st_leave_look(worker, 1); /* those that have left before */
     worker->said_bye = 1;
     ucp_st_worker_unlock(worker);
 }
@@ -226,6 +226,7 @@ int ucp_st_leave_is_worth_waiting(ucp_st_worker_h worker, double time)
 ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
 {
     ucs_status_t status = ucp_st_check_call(worker != NULL);
+    ucp_st_peer_t *peer;
 
     if (status != UCS_OK) {
         return status;
@@ -233,7 +234,9 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
     ucp_st_worker_lock(worker);
     if (!worker->leaving) {
         worker->leaving = 1;
-        ucp_st_leave_post_all(worker, UCP_ST_MSG_LEAVE);
+        ucs_list_for_each(peer, &worker->peers, list) {
+            ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
+        }
     }
     ucp_st_worker_unlock(worker);
     return UCS_OK;

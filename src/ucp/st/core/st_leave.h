@@ -40,9 +40,8 @@ unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
                              int is_idle);
 
 /** Answer the peers that leave, and end what has ended with those that have
- *  left. `is_time`: it was long ago that they have. Milliseconds until the next
- *  call, or -1. */
-int ucp_st_leave_look(ucp_st_worker_h worker, int is_time);
+ *  left. Milliseconds until the next call, or -1. */
+int ucp_st_leave_look(ucp_st_worker_h worker);
 
 /** Non-zero while a peer has not answered this side's BYE, or was not
  *  answered. */

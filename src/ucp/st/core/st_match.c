@@ -86,7 +86,7 @@ static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
         offer         = UCS_PTR_BYTE_OFFSET(offer + 1, length);
     }
     ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_BIND, &msg, data,
-                            UCS_PTR_BYTE_DIFF(data, offer));
+                          UCS_PTR_BYTE_DIFF(data, offer));
 }
 
 /* Both announcements are known, and the operation is not in a list any more */
@@ -247,7 +247,7 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
                 if (remote->msg.op_id == msg->src_op_id) {
                     ucp_st_key_drop_remote(peer, key, remote);
                     ucp_st_ctrl_post(peer, UCP_ST_MSG_CANCEL_ACK,
-                                       msg->src_op_id, 0);
+                                     msg->src_op_id, 0);
                     return;
                 }
             }
@@ -280,8 +280,8 @@ static ucs_status_t ucp_st_match_check(ucp_st_queue_h queue,
     if (!ucp_st_peer_is_real(op->peer)) {
         return UCS_OK;
     }
-    return ((op->peer->state == UCP_ST_PEER_ACTIVE) ||
-            (op->peer->state == UCP_ST_PEER_LOST)) ? UCS_OK :
+    return (op->peer->state == UCP_ST_PEER_ACTIVE) ? UCS_OK :
+           (op->peer->state == UCP_ST_PEER_LOST)   ? op->peer->lost :
            (op->peer->state == UCP_ST_PEER_GONE)   ? op->peer->status :
                                                      UCS_ERR_CANCELED;
 }
@@ -330,7 +330,7 @@ static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
     return status;
 }
 
-/* Put the match message of an operation in the outbox. The lock is held. */
+/* Post the match message of an operation. The lock is held. */
 static ucs_status_t ucp_st_match_announce(ucp_st_op_t *op)
 {
     ucp_st_msg_match_t *msg;

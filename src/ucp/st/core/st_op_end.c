@@ -15,7 +15,6 @@
 #include "core/st_peer.h"
 #include "core/st_queue.h"
 #include "core/st_stage.h"
-#include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 
 #include <ucs/sys/math.h>

@@ -237,11 +237,7 @@ void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state)
  * close meanwhile */
 void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status)
 {
-    if (peer->state == UCP_ST_PEER_GONE) {
-        ucp_st_peer_closed(peer);
-        return;
-    }
-    if (peer->state == UCP_ST_PEER_LOST) {
+    if (peer->state >= UCP_ST_PEER_LOST) {
         return;
     }
     ucs_debug("peer 0x%lx is lost: %s", peer->uuid, ucs_status_string(status));
@@ -274,14 +270,11 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
     ucp_st_worker_h worker = peer->worker;
     const ucp_st_component_t *component;
     ucp_st_op_t *op, *tmp;
-    int has_left;
+    ucp_st_peer_state_t before = peer->state;
 
     if (peer->state == UCP_ST_PEER_GONE) {
         return;
     }
-    has_left = (status == UCS_ERR_CANCELED) || worker->said_bye ||
-               (peer->state == UCP_ST_PEER_LEAVING) ||
-               (peer->state == UCP_ST_PEER_LEFT);
     ucp_st_lanes_progress_all(worker); /* its last messages may be here */
     ucs_diag("peer 0x%lx is gone: %s", peer->uuid, ucs_status_string(status));
     ucp_st_peer_set_state(peer, UCP_ST_PEER_GONE);
@@ -299,8 +292,10 @@ void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status)
         component->peer.gone(peer);
     }
     /* Closing the endpoint ends UCP's work on operations with the peer */
-    if (has_left) {
+    if ((before == UCP_ST_PEER_LEAVING) || (before == UCP_ST_PEER_LEFT)) {
         ucp_st_ctrl_end(peer);
+    } else if ((status == UCS_ERR_CANCELED) || worker->said_bye) {
+        ucp_st_ctrl_cut(peer);
     } else {
         ucp_st_ctrl_tell_gone(peer);
     }
@@ -410,22 +405,23 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
 }
 
 /* Wait until the service thread has made the peer's endpoint; one that has left
- * by then needs none */
+ * by then needs none. That thread itself, in a function of the user's, makes it
+ * later. */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
+    double end      = ucp_st_worker_now() + peer->worker->config.err_timeout;
     unsigned rounds = 0;
     ucs_status_t status;
 
-    for (;;) {
+    do {
+        ucs_backoff(&rounds);
         ucp_st_worker_lock(peer->worker);
-        status = (peer->state == UCP_ST_PEER_GONE) ?
+        status = ((peer->state >= UCP_ST_PEER_LEFT) ||
+                  ucp_st_service_is_self()) ?
                          UCS_OK : ucp_st_net_connect_status(peer);
         ucp_st_worker_unlock(peer->worker);
-        if (status != UCS_INPROGRESS) {
-            return status;
-        }
-        ucs_backoff(&rounds);
-    }
+    } while ((status == UCS_INPROGRESS) && (ucp_st_worker_now() < end));
+    return (status == UCS_INPROGRESS) ? UCS_ERR_TIMED_OUT : status;
 }
 
 /* Other threads may look at the peer meanwhile, if its own message has made it
@@ -515,7 +511,7 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker)
 {
     ucp_st_peer_t *peer;
 
-    /* The service thread looks for the peer of an endpoint that failed */
+    ucp_st_net_stop(worker); /* no message makes another peer any more */
     ucp_st_worker_lock(worker);
     while (!ucs_list_is_empty(&worker->peers)) {
         peer = ucs_list_head(&worker->peers, ucp_st_peer_t, list);

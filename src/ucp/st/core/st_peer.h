@@ -94,8 +94,7 @@ void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state);
  *  has left; otherwise it is told, as it may be there. */
 void ucp_st_peer_fail(ucp_st_peer_t *peer, ucs_status_t status);
 
-/** Note that a transport has lost a peer, or that no transport reaches one that
- *  is gone. */
+/** Note that a transport has lost a peer. */
 void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status);
 
 /** Find out whether the peer is there. */

@@ -11,7 +11,6 @@
 #include "core/st_leave.h"
 #include "core/st_op.h"
 #include "core/st_watch.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs_backoff.h>
 
@@ -25,7 +24,7 @@ unsigned ucp_st_progress(ucp_st_worker_h worker)
 
     count = ucp_worker_progress(worker->ucp_worker);
     ucp_st_worker_lock(worker);
-    (void)ucp_st_leave_look(worker, 0);
+    (void)ucp_st_leave_look(worker);
     /* Ask about the peers that something here waits for, if it is time */
     now     = ucp_st_worker_now();
     is_time = (now - watch->last_time) > watch->interval;

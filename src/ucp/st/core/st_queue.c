@@ -52,7 +52,6 @@
 #include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_worker.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 #include <ucs_trace.h>

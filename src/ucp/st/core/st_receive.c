@@ -15,7 +15,7 @@
 
 /* Handlers of the messages about one operation; the lock is held */
 typedef void (*ucp_st_receive_handler_t)(ucp_st_peer_t *peer,
-                                      const ucp_st_msg_op_t *msg);
+                                         const ucp_st_msg_op_t *msg);
 
 static void ucp_st_receive_handle_done(ucp_st_peer_t *peer,
                                        const ucp_st_msg_op_t *msg)
@@ -27,15 +27,9 @@ static void ucp_st_receive_handle_done(ucp_st_peer_t *peer,
     }
 }
 
-/* A stream of the peer's waits for this side. If the peer was declared gone,
- * and has not left, it was not told. */
 static void ucp_st_receive_handle_ping(ucp_st_peer_t *peer,
                                        const ucp_st_msg_op_t *msg)
 {
-    if ((peer->state == UCP_ST_PEER_GONE) &&
-        (peer->status != UCS_ERR_CANCELED) && !ucp_st_ctrl_is_sending(peer)) {
-        ucp_st_ctrl_tell_gone(peer);
-    }
 }
 
 static const ucp_st_receive_handler_t
@@ -52,12 +46,17 @@ ucp_st_receive_handlers[UCP_ST_MSG_LAST] = {
     [UCP_ST_MSG_BYE_ACK]     = ucp_st_leave_handle_bye_ack
 };
 
-/* Of a peer that was declared gone nothing matters any more but what is about
- * that */
-static int ucp_st_receive_is_void(const ucp_st_peer_t *peer, uint8_t type)
+/* A message of a peer that was declared gone. If it waits for this side, and
+ * has not left, it was not told. */
+static void ucp_st_receive_from_gone(ucp_st_peer_t *peer, uint8_t type)
 {
-    return (peer->state == UCP_ST_PEER_GONE) && (type != UCP_ST_MSG_PING) &&
-           (type != UCP_ST_MSG_GONE);
+    if (type == UCP_ST_MSG_GONE) {
+        ucp_st_peer_closed(peer);
+    } else if (((type == UCP_ST_MSG_PING) || (type == UCP_ST_MSG_BYE)) &&
+               (peer->status != UCS_ERR_CANCELED) &&
+               !ucp_st_ctrl_is_sending(peer)) {
+        ucp_st_ctrl_tell_gone(peer);
+    }
 }
 
 static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
@@ -74,10 +73,9 @@ static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
     if ((hdr->length < min_length) || (hdr->length > length)) {
         return 0;
     }
-    if (ucp_st_receive_is_void(peer, hdr->type)) {
-        return hdr->length;
-    }
-    if (hdr->type == UCP_ST_MSG_MATCH) {
+    if (peer->state == UCP_ST_PEER_GONE) {
+        ucp_st_receive_from_gone(peer, hdr->type);
+    } else if (hdr->type == UCP_ST_MSG_MATCH) {
         ucp_st_match_handle(peer, (const ucp_st_msg_match_t*)hdr);
     } else {
         ucp_st_receive_handlers[hdr->type](peer, (const ucp_st_msg_op_t*)hdr);
@@ -85,10 +83,19 @@ static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
     return hdr->length;
 }
 
+static void ucp_st_receive_lost(ucp_st_peer_t *peer, ucs_status_t status)
+{
+    if (peer->state == UCP_ST_PEER_GONE) {
+        ucp_st_peer_closed(peer);
+    } else {
+        ucp_st_peer_lost(peer, status);
+    }
+}
+
 const ucp_st_ctrl_up_t ucp_st_ctrl_up = {
     .get_peer = ucp_st_peer_get,
     .receive  = ucp_st_receive,
-    .lost     = ucp_st_peer_lost,
+    .lost     = ucp_st_receive_lost,
     .settle   = ucp_st_leave_settle,
     .fail     = ucp_st_peer_fail
 };

@@ -135,7 +135,7 @@ static int ucp_st_watch_serve(void *arg)
         /* UCP may have refused to be slept on, or had no memory */
         ucp_st_net_wake(worker);
     }
-    next = ucp_st_leave_look(worker, left <= 0);
+    next = ucp_st_leave_look(worker);
     ucp_st_worker_unlock(worker);
     if ((left <= 0) || !is_needed) {
         is_needed |= (ucp_st_watch_look(worker, !is_needed) > 0);
@@ -245,6 +245,7 @@ const ucp_st_component_t ucp_st_watch_component = {
         .init    = ucp_st_watch_init,
         .open    = ucp_st_watch_open,
         .is_used = ucp_st_watch_is_used,
+        .leave   = ucp_st_worker_hook_none,
         .drain   = ucp_st_watch_drain,
         .ask     = ucp_st_watch_ask_ops,
         .waits   = ucp_st_worker_hook_waits, /* core tells of operations */

@@ -347,6 +347,7 @@ static void ucp_st_worker_drain(ucp_st_worker_h worker)
     int is_late;
     double time;
 
+    worker->send_end = start + UCP_ST_WORKER_SEND_TIME;
     do {
         progressed = ucp_st_progress(worker);
         ucp_st_worker_lock(worker);
@@ -388,6 +389,9 @@ ucs_status_t ucp_st_worker_destroy(ucp_st_worker_h worker)
         return UCS_ERR_BUSY;
     }
 
+    ucp_st_for_each_component(component) {
+        component->worker.leave(worker);
+    }
     ucp_st_leave_say_bye(worker);
     ucp_st_worker_drain(worker);
     ucp_st_stats_remove_worker(worker);

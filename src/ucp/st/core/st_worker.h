@@ -62,6 +62,7 @@ struct ucp_st_worker {
     int               leaving;    /* nothing more is matched */
     int               said_bye;   /* peers were told that all is freed */
     int               is_ending;  /* it does not wait for peers any more */
+    double            send_end;   /* until when its end lets UCP send, s */
     ucp_st_stats_t    stats;
     ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
     unsigned          number;     /* in the process, from 0; read-only */

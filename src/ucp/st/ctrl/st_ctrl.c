@@ -4,7 +4,7 @@
  *
  * A frame is the header of a UCP active message without data. UCP keeps the
  * order of such messages on an endpoint; the sequence number checks that. Only
- * a bounded number of them is under way at once.
+ * a bounded number of them is under way to a peer at once.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -22,6 +22,9 @@
 /* Longest frame; UCP's limit may be lower */
 #define UCP_ST_CTRL_MAX_FRAME 4096
 
+/* Frames to one peer that UCP has at once */
+#define UCP_ST_CTRL_MAX_SENDS 64
+
 /**
  * Messages to one peer: one active message. They are put together as long as
  * they wait: a match of n operations costs a number of active messages that is
@@ -30,6 +33,7 @@
 typedef struct ucp_st_ctrl_frame {
     ucs_list_link_t list;   /* in the peer's frames */
     ucp_st_peer_h   peer;
+    ucp_ep_h        ep;     /* that it was given to */
     size_t          length; /* of what is filled in */
     uint8_t         data[]; /* ucp_st_frame_t and messages */
 } ucp_st_ctrl_frame_t;
@@ -99,6 +103,7 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
         frame->peer   = peer;
         frame->length = sizeof(ucp_st_frame_t);
         ucs_list_add_tail(&self->frames, &frame->list);
+        ucp_st_ctrl(peer->worker)->is_new = 1;
         ucp_st_ctrl_list(peer);
     }
     hdr            = (ucp_st_msg_hdr_t*)(frame->data + frame->length);
@@ -163,16 +168,21 @@ void ucp_st_ctrl_end(ucp_st_peer_t *peer)
     ucp_st_ctrl_check_end(peer);
 }
 
-/* What was under way to the peer is dropped by UCP with the endpoint. Without
- * memory a later question of the peer brings it about. */
-void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
+/* What was under way to the peer is dropped by UCP with the endpoint */
+void ucp_st_ctrl_cut(ucp_st_peer_t *peer)
 {
-    int was_connected = (ucp_st_net_peer(peer)->ep != NULL);
-    ucp_st_msg_op_t *msg;
-
     ucp_st_ctrl_drop(peer);
     ucp_st_net_drop_ep(peer);
-    if (was_connected && !ucp_st_process_is_dead(&peer->process)) {
+}
+
+/* Without memory a later question of the peer brings it about */
+void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_msg_op_t *msg;
+
+    ucp_st_ctrl_cut(peer);
+    if (ucp_st_net_peer(peer)->was_made &&
+        !ucp_st_process_is_dead(&peer->process)) {
         msg = ucp_st_ctrl_reserve(peer, UCP_ST_MSG_GONE, sizeof(*msg));
         if (msg != NULL) {
             memset(&msg->op_id, 0, sizeof(*msg) - sizeof(msg->hdr));
@@ -242,15 +252,32 @@ static ucs_status_t ucp_st_ctrl_am_handler(void *arg, const void *header,
     return UCS_OK;
 }
 
-/* UCP is done with one of `sends`. The lock is held. */
-static void ucp_st_ctrl_sent(ucp_st_peer_t *peer, ucs_status_t status)
+/* One more of `sends`, until it is done. The lock is held. */
+static void ucp_st_ctrl_send_begin(ucp_st_peer_t *peer)
+{
+    ++ucp_st_ctrl(peer->worker)->sends;
+    ++ucp_st_ctrl_peer(peer)->sends;
+}
+
+static void ucp_st_ctrl_send_end(ucp_st_peer_t *peer)
 {
     --ucp_st_ctrl(peer->worker)->sends;
     --ucp_st_ctrl_peer(peer)->sends;
-    if (status != UCS_OK) {
+    ucp_st_ctrl_check_end(peer);
+}
+
+/* UCP is done with a frame. One that was given to an endpoint that is closed by
+ * now, or was not to be sent any more, says nothing. The lock is held. */
+static void ucp_st_ctrl_sent(ucp_st_ctrl_frame_t *frame, ucs_status_t status)
+{
+    ucp_st_peer_t *peer = frame->peer;
+
+    if ((status != UCS_OK) && (status != UCS_ERR_CANCELED) &&
+        (frame->ep == ucp_st_net_peer(peer)->ep)) {
         ucp_st_ctrl_up.lost(peer, status);
     }
-    ucp_st_ctrl_check_end(peer);
+    ucp_st_ctrl_send_end(peer);
+    free(frame);
 }
 
 static void ucp_st_ctrl_sent_cb(void *request, ucs_status_t status, void *arg)
@@ -259,9 +286,8 @@ static void ucp_st_ctrl_sent_cb(void *request, ucs_status_t status, void *arg)
     ucp_st_worker_h worker     = frame->peer->worker;
 
     ucp_st_worker_lock(worker);
-    ucp_st_ctrl_sent(frame->peer, status);
+    ucp_st_ctrl_sent(frame, status);
     ucp_st_worker_unlock(worker);
-    free(frame);
     ucp_request_free(request);
 }
 
@@ -272,7 +298,7 @@ static void ucp_st_ctrl_flushed_cb(void *request, ucs_status_t status,
     ucp_st_worker_h worker = peer->worker;
 
     ucp_st_worker_lock(worker);
-    ucp_st_ctrl_sent(peer, status);
+    ucp_st_ctrl_send_end(peer); /* the endpoint tells of a failure */
     ucp_st_worker_unlock(worker);
     ucp_request_free(request);
 }
@@ -289,19 +315,24 @@ static void ucp_st_ctrl_flush(ucp_st_peer_t *peer)
         .user_data    = peer
     };
     ucs_status_ptr_t request;
-    ucs_status_t status;
     ucp_ep_h ep;
 
-    ++ucp_st_ctrl(peer->worker)->sends;
-    ++ucp_st_ctrl_peer(peer)->sends;
+    ucp_st_ctrl_send_begin(peer);
+    ep = ucp_st_net_peer(peer)->ep;
     ucp_st_worker_unlock(peer->worker);
-    status  = ucp_st_net_ep_get(peer, &ep);
-    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
-                                   ucp_ep_flush_nbx(ep, &param);
+    request = (ep == NULL) ? NULL : ucp_ep_flush_nbx(ep, &param);
     ucp_st_worker_lock(peer->worker);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_ctrl_sent(peer, UCS_PTR_STATUS(request));
+        ucp_st_ctrl_send_end(peer);
     }
+}
+
+/* It is not in order with those before */
+static int ucp_st_ctrl_is_alone(const ucp_st_ctrl_frame_t *frame)
+{
+    const void *data = frame->data + sizeof(ucp_st_frame_t);
+
+    return ((const ucp_st_msg_hdr_t*)data)->type == UCP_ST_MSG_GONE;
 }
 
 /* Without the lock */
@@ -315,21 +346,14 @@ static ucs_status_ptr_t ucp_st_ctrl_give(ucp_st_ctrl_frame_t *frame)
         .user_data    = frame
     };
     ucs_status_t status;
-    ucp_ep_h ep;
 
-    status = ucp_st_net_ep_get(frame->peer, &ep);
+    status = ucp_st_net_ep_get(frame->peer, ucp_st_ctrl_is_alone(frame) ?
+                                            UCP_ST_NET_USE_GONE :
+                                            UCP_ST_NET_USE_FRAME, &frame->ep);
     return (status != UCS_OK) ?
            UCS_STATUS_PTR(status) :
-           ucp_am_send_nbx(ep, UCP_ST_NET_AM_CTRL, frame->data, frame->length,
-                           NULL, 0, &param);
-}
-
-/* It is not in order with those before */
-static int ucp_st_ctrl_is_alone(const ucp_st_ctrl_frame_t *frame)
-{
-    const void *data = frame->data + sizeof(ucp_st_frame_t);
-
-    return ((const ucp_st_msg_hdr_t*)data)->type == UCP_ST_MSG_GONE;
+           ucp_am_send_nbx(frame->ep, UCP_ST_NET_AM_CTRL, frame->data,
+                           frame->length, NULL, 0, &param);
 }
 
 static void ucp_st_ctrl_fill(ucp_st_ctrl_frame_t *frame)
@@ -353,8 +377,7 @@ static void ucp_st_ctrl_put_back(ucp_st_ctrl_frame_t *frame)
 {
     ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(frame->peer);
 
-    --ucp_st_ctrl(frame->peer->worker)->sends;
-    --self->sends;
+    ucp_st_ctrl_send_end(frame->peer);
     if ((frame->peer->state == UCP_ST_PEER_GONE) && !self->is_ending &&
         !ucp_st_ctrl_is_alone(frame)) {
         free(frame);
@@ -381,8 +404,7 @@ static int ucp_st_ctrl_send(ucp_st_peer_t *peer)
         free(frame);
         return 1;
     }
-    ++ucp_st_ctrl(worker)->sends;
-    ++self->sends;
+    ucp_st_ctrl_send_begin(peer);
     ucp_st_worker_unlock(worker);
     request = ucp_st_ctrl_give(frame);
     ucp_st_worker_lock(worker);
@@ -392,8 +414,7 @@ static int ucp_st_ctrl_send(ucp_st_peer_t *peer)
     }
     self->next_tx_seq += !ucp_st_ctrl_is_alone(frame);
     if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_ctrl_sent(peer, UCS_PTR_STATUS(request));
-        free(frame);
+        ucp_st_ctrl_sent(frame, UCS_PTR_STATUS(request));
     }
     return 1;
 }
@@ -402,23 +423,26 @@ static int ucp_st_ctrl_send(ucp_st_peer_t *peer)
  * released meanwhile. */
 static unsigned ucp_st_ctrl_send_peer(ucp_st_peer_t *peer)
 {
-    ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(peer->worker);
-    ucp_st_ctrl_peer_t *self   = ucp_st_ctrl_peer(peer);
-    unsigned count             = 0;
+    ucp_st_ctrl_peer_t *self = ucp_st_ctrl_peer(peer);
+    unsigned count           = 0;
 
+    ucp_st_ctrl_send_begin(peer); /* the endpoint stays for the flush */
     while (!ucs_list_is_empty(&self->frames) &&
-           (ctrl->sends < UCP_ST_NET_MAX_SENDS) && ucp_st_ctrl_send(peer)) {
+           (self->sends <= UCP_ST_CTRL_MAX_SENDS) && ucp_st_ctrl_send(peer)) {
         ++count;
     }
     if (ucs_list_is_empty(&self->frames) && (count > 0) &&
         (peer->state >= UCP_ST_PEER_LEFT)) {
         ucp_st_ctrl_flush(peer);
     }
+    ucp_st_ctrl_list(peer);
+    ucp_st_ctrl_send_end(peer);
     return count;
 }
 
 /* What cannot be sent now is not counted: the next round tries again, which
- * comes when UCP has completed something, or when the watch wakes the thread */
+ * comes when UCP has completed something, or when the watch wakes the thread.
+ * What came up while the lock was not held has woken nobody. */
 static unsigned ucp_st_ctrl_work(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
@@ -429,13 +453,13 @@ static unsigned ucp_st_ctrl_work(ucp_st_worker_h worker)
     ucs_list_head_init(&ready);
     ucs_list_splice_tail(&ready, &ctrl->ready);
     ucs_list_head_init(&ctrl->ready);
+    ctrl->is_new = 0;
     while (!ucs_list_is_empty(&ready)) {
         self   = ucs_list_head(&ready, ucp_st_ctrl_peer_t, list);
         ucp_st_ctrl_unlist(self);
         count += ucp_st_ctrl_send_peer(self->net.peer);
-        ucp_st_ctrl_list(self->net.peer);
     }
-    return count;
+    return count + ctrl->is_new;
 }
 
 void ucp_st_ctrl_disconnect(ucp_st_peer_t *peer)
@@ -519,6 +543,7 @@ const ucp_st_component_t ucp_st_ctrl_component = {
         .init    = ucp_st_ctrl_init,
         .open    = ucp_st_ctrl_open,
         .is_used = ucp_st_ctrl_is_used,
+        .leave   = ucp_st_worker_hook_none,
         .drain   = ucp_st_ctrl_drain,
         .ask     = ucp_st_worker_hook_none,
         .waits   = ucp_st_worker_hook_waits,

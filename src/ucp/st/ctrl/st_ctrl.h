@@ -17,6 +17,7 @@
 /** A worker's part. Protected by its lock. */
 typedef struct ucp_st_ctrl_worker {
     ucs_list_link_t ready; /* peers with frames that can be sent */
+    int             is_new;/* there are more of them than were looked at */
     unsigned        sends; /* that UCP has not completed */
     size_t          max_frame; /* longest one, bytes; read-only */
     ucp_st_net_t    net;   /* see there */
@@ -43,7 +44,8 @@ typedef struct ucp_st_ctrl_up {
      *  malformed. */
     size_t (*receive)(ucp_st_peer_h peer, const uint8_t *data, size_t length);
 
-    /** A transport has lost a peer. */
+    /** A transport has lost a peer; one that is gone already: no transport
+     *  reaches it. */
     void (*lost)(ucp_st_peer_h peer, ucs_status_t status);
 
     /** Decide about lost peers, after the progress of a round; how many it
@@ -109,9 +111,12 @@ void ucp_st_ctrl_ping(ucp_st_peer_h peer);
 /** The peer has left: close its endpoint once it was sent what is posted. */
 void ucp_st_ctrl_end(ucp_st_peer_h peer);
 
-/** The peer was declared gone: send nothing of what was posted, close its
- *  endpoint, and tell it over another one, if it had one and its process has
- *  not ended. */
+/** The peer was declared gone: send nothing of what was posted, and close its
+ *  endpoint. */
+void ucp_st_ctrl_cut(ucp_st_peer_h peer);
+
+/** The same, and tell it over another endpoint, if it ever had one and its
+ *  process has not ended. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
 /** What waits to be sent to the peer can be, if it is known how to reach it. */

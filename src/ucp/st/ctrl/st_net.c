@@ -15,6 +15,8 @@
 
 #include <ucs_backoff.h>
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,9 +28,9 @@
  * only every millisecond. */
 #define UCP_ST_NET_MAX_IDLE 100
 
-/* How long the end of a worker waits for UCP to deliver messages and to close
- * endpoints, seconds */
-#define UCP_ST_NET_FLUSH_TIME 5.0
+/* How long the end of a worker waits for UCP to close endpoints, behind the
+ * time for what is to be sent, seconds */
+#define UCP_ST_NET_CLOSE_TIME 0.5
 
 void ucp_st_net_wake(ucp_st_worker_h worker)
 {
@@ -87,7 +89,7 @@ static unsigned ucp_st_net_work_eps(ucp_st_worker_h worker)
         ucp_st_worker_unlock(worker);
         ucp_st_net_close_old(self->peer);
         if (is_wanted) {
-            (void)ucp_st_net_ep_get(self->peer, &ep);
+            (void)ucp_st_net_ep_get(self->peer, UCP_ST_NET_USE_DATA, &ep);
         }
         ++count;
         ucp_st_worker_lock(worker);
@@ -239,7 +241,8 @@ void ucp_st_net_stop(ucp_st_worker_h worker)
     if (net->is_served) {
         ucp_st_service_remove(&net->service);
         net->is_served = 0;
-        net->stop_time = ucp_st_worker_now() + UCP_ST_NET_FLUSH_TIME;
+        net->stop_time = ucs_max(ucp_st_worker_now() + UCP_ST_NET_CLOSE_TIME,
+                                 worker->send_end);
     }
 }
 
@@ -314,7 +317,53 @@ static ucs_status_t ucp_st_net_ep_create(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     return status;
 }
 
-ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
+/* Why the peer's endpoint is not for that use, or UCS_OK. The lock is held. */
+static ucs_status_t ucp_st_net_check_use(ucp_st_peer_t *peer,
+                                         ucp_st_net_use_t use)
+{
+    switch (use) {
+    case UCP_ST_NET_USE_DATA:
+        return (peer->state == UCP_ST_PEER_LEFT) ? UCS_ERR_CANCELED :
+                                                   peer->status;
+    case UCP_ST_NET_USE_FRAME:
+        return ((peer->state == UCP_ST_PEER_GONE) &&
+                !ucp_st_ctrl_peer(peer)->is_ending) ? UCS_ERR_CANCELED :
+                                                      UCS_OK;
+    default:
+        return UCS_OK;
+    }
+}
+
+/* Make the endpoint, unless the peer was declared gone meanwhile. In the
+ * service thread, without the lock. */
+static ucs_status_t ucp_st_net_ep_make(ucp_st_peer_t *peer,
+                                       ucp_st_net_use_t use, ucp_ep_h *ep_p)
+{
+    ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
+    ucs_status_t status;
+
+    status = ucp_st_net_ep_create(peer, ep_p);
+    ucp_st_worker_lock(peer->worker);
+    if (status != UCS_OK) {
+        self->status = status;
+        *ep_p        = NULL;
+    } else {
+        status = ucp_st_net_check_use(peer, use);
+        if (status == UCS_OK) {
+            self->ep       = *ep_p;
+            self->status   = UCS_OK;
+            self->was_made = 1;
+        }
+    }
+    ucp_st_worker_unlock(peer->worker);
+    if ((status != UCS_OK) && (*ep_p != NULL)) {
+        ucp_st_ucp_ep_close_later(*ep_p, &ucp_st_net(peer->worker)->num_closes);
+    }
+    return status;
+}
+
+ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_st_net_use_t use,
+                               ucp_ep_h *ep_p)
 {
     ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
     ucs_status_t status;
@@ -322,7 +371,8 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 
     ucp_st_worker_lock(peer->worker);
     *ep_p   = self->ep;
-    status  = self->status;
+    status  = ucp_st_net_check_use(peer, use);
+    status  = (status == UCS_OK) ? self->status : status;
     is_dead = ucp_st_process_is_dead(&peer->process);
     ucp_st_worker_unlock(peer->worker);
     if ((*ep_p != NULL) ||
@@ -332,26 +382,8 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
     ucp_st_net_close_old(peer); /* there is room for one */
     /* UCX would log that it cannot connect, and aborts later from 1.14 on where
      * the peer in shared memory is dead */
-    status = is_dead ? UCS_ERR_CONNECTION_RESET :
-                       ucp_st_net_ep_create(peer, ep_p);
-    ucp_st_worker_lock(peer->worker);
-    self->ep     = (status == UCS_OK) ? *ep_p : NULL;
-    self->status = status;
-    ucp_st_worker_unlock(peer->worker);
-    return status;
-}
-
-ucs_status_t ucp_st_net_ep_get_data(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
-{
-    ucs_status_t status;
-
-    ucp_st_worker_lock(peer->worker);
-    status = peer->status;
-    if ((status == UCS_OK) && (peer->state == UCP_ST_PEER_LEFT)) {
-        status = UCS_ERR_CANCELED;
-    }
-    ucp_st_worker_unlock(peer->worker);
-    return (status != UCS_OK) ? status : ucp_st_net_ep_get(peer, ep_p);
+    return is_dead ? UCS_ERR_CONNECTION_RESET :
+                     ucp_st_net_ep_make(peer, use, ep_p);
 }
 
 /* Wait until the end of flushing at most for all that was sent to leave this

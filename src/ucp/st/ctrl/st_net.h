@@ -25,7 +25,7 @@ enum {
     UCP_ST_NET_AM_LAST
 };
 
-/** So many messages of one kind at most are given to UCP in a round of the
+/** So many one-sided operations at most are given to UCP in a round of the
  *  service thread. */
 #define UCP_ST_NET_MAX_SENDS 64
 
@@ -53,6 +53,7 @@ typedef struct ucp_st_net_peer {
     ucs_list_link_t list;     /* in the worker's work */
     int             is_listed;
     int             is_wanted;/* `ep`, before there is something to send */
+    int             was_made; /* there has been one */
     void            *address; /* UCP's, read-only once it is known; or NULL */
     ucp_ep_h        ep;       /* or NULL */
     ucp_ep_h        old_ep;   /* to be closed; or NULL */
@@ -124,11 +125,16 @@ void ucp_st_net_disconnect(ucp_st_peer_h peer);
  *  again another one is made. The lock is held. */
 void ucp_st_net_drop_ep(ucp_st_peer_h peer);
 
+/** What an endpoint is asked for. */
+typedef enum {
+    UCP_ST_NET_USE_DATA,  /**< Not if nothing more is sent to the peer */
+    UCP_ST_NET_USE_FRAME, /**< A control message that was posted before */
+    UCP_ST_NET_USE_GONE   /**< To tell the peer that it was declared gone */
+} ucp_st_net_use_t;
+
 /** The endpoint to a peer, made if it is not there. In the service thread,
  *  without the lock. */
-ucs_status_t ucp_st_net_ep_get(ucp_st_peer_h peer, ucp_ep_h *ep_p);
-
-/** The same for data: an error, too, if nothing more is sent to the peer. */
-ucs_status_t ucp_st_net_ep_get_data(ucp_st_peer_h peer, ucp_ep_h *ep_p);
+ucs_status_t ucp_st_net_ep_get(ucp_st_peer_h peer, ucp_st_net_use_t use,
+                               ucp_ep_h *ep_p);
 
 #endif

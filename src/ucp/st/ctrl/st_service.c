@@ -66,6 +66,13 @@ static struct {
                                     &ucp_st_service.clients)
 };
 
+static __thread int ucp_st_service_is_thread;
+
+int ucp_st_service_is_self(void)
+{
+    return ucp_st_service_is_thread;
+}
+
 /* UCP_ST_SERVICE_SOON, seconds */
 #define UCP_ST_SERVICE_PAUSE 10e-6
 
@@ -210,6 +217,7 @@ static void *ucp_st_service_thread(void *arg)
     ucp_st_service_client_t *client;
     double now;
 
+    ucp_st_service_is_thread = 1;
     /* UCP_ST_SERVICE_PAUSE is shorter than the kernel's slack of 50 us */
     (void)prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
     (void)pthread_mutex_lock(&ucp_st_service.serving);

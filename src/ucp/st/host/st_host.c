@@ -256,7 +256,7 @@ static void ucp_st_host_send(ucp_st_op_t *op)
     if (is_send) {
         ucp_st_host_gpu_set(op, &param);
     }
-    status  = ucp_st_net_ep_get_data(op->peer, &ep);
+    status  = ucp_st_net_ep_get(op->peer, UCP_ST_NET_USE_DATA, &ep);
     request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
               ucp_am_send_nbx(ep, is_send ? UCP_ST_NET_AM_DATA :
                                             UCP_ST_NET_AM_ACK,

@@ -749,6 +749,7 @@ const ucp_st_component_t ucp_st_rma_component = {
         .init    = ucp_st_rma_init,
         .open    = ucp_st_rma_open,
         .is_used = ucp_st_rma_is_used,
+        .leave   = ucp_st_worker_hook_none,
         .drain   = ucp_st_rma_drain,
         .ask     = ucp_st_worker_hook_none,
         .waits   = ucp_st_rma_waits,

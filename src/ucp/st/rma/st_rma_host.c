@@ -187,7 +187,7 @@ static void ucp_st_rma_host_send(ucp_st_rma_host_op_t *op)
     ++worker->stats.proxied;
     op->pending = UCP_ST_RMA_HOST_SENDING | UCP_ST_RMA_HOST_AWAITING;
     ucp_st_worker_unlock(worker);
-    status  = ucp_st_net_ep_get_data(op->rma.peer, &ep);
+    status  = ucp_st_net_ep_get(op->rma.peer, UCP_ST_NET_USE_DATA, &ep);
     request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
               ucp_am_send_nbx(ep, UCP_ST_NET_AM_RMA, &op->request,
                               sizeof(op->request), op->rma.buffer, length,

@@ -21,9 +21,7 @@
 #include "core/st_peer.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
-#include "core/st_ucp.h"
 #include "core/st_watch.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
 

@@ -17,7 +17,6 @@
 #include "core/st_stage.h"
 #include "core/st_ucp.h"
 #include "core/st_watch.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs_backoff.h>
 
@@ -31,10 +30,6 @@
 /* If the thread cannot sleep on UCP's descriptor: empty rounds until it sleeps
  * for a millisecond */
 #define UCP_ST_BATCH_MAX_IDLE 50
-
-/* How long the end of a worker waits for UCP to complete what is left, seconds
- */
-#define UCP_ST_BATCH_STOP_TIME 1.0
 
 static void ucp_st_batch_init(ucp_st_worker_h worker)
 {
@@ -225,39 +220,6 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
                                                  req->stage, info.length);
     }
     ucp_st_batch_completed(req, request, &info);
-}
-
-static void ucp_st_batch_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
-{
-    ucp_st_peer_t *peer = arg;
-
-    ucp_st_worker_lock(peer->worker);
-    ucp_st_peer_lost(peer, status);
-    ucp_st_worker_unlock(peer->worker);
-}
-
-/* The endpoint to a peer, which the first message makes. In the service
- * thread. */
-static ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
-{
-    ucp_st_batch_peer_t *self = ucp_st_batch_peer(peer);
-    ucs_status_t status       = UCS_OK;
-    int is_dead;
-
-    if (self->ep == NULL) {
-        ucp_st_worker_lock(peer->worker);
-        is_dead = ucp_st_process_is_dead(&peer->process);
-        ucp_st_worker_unlock(peer->worker);
-        /* UCX from 1.14 on aborts later where one in shared memory is dead */
-        status = is_dead ? UCS_ERR_CONNECTION_RESET :
-                 ucp_st_ucp_ep_create(peer->worker->ucp_worker,
-                                      peer->ucp_address,
-                                      peer->is_self ? NULL :
-                                                      ucp_st_batch_ep_failed,
-                                      peer, &self->ep);
-    }
-    *ep_p = self->ep;
-    return status;
 }
 
 /* In the service thread */
@@ -598,6 +560,19 @@ static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
     }
 }
 
+/* A receive names the peer: its message may come */
+static int ucp_st_batch_peer_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
+        if ((req->peer == peer) && (req->dir == UCP_ST_DIR_RECV)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Sends that UCP has, or is to get, are waited for */
 static ucp_st_drain_t ucp_st_batch_get_drain(ucp_st_worker_h worker)
 {
@@ -613,37 +588,6 @@ static ucp_st_drain_t ucp_st_batch_get_drain(ucp_st_worker_h worker)
         }
     }
     return UCP_ST_DRAIN_DONE;
-}
-
-static int ucp_st_batch_is_sending(ucp_st_peer_t *peer)
-{
-    ucp_st_req_t *req;
-
-    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
-        if ((req->peer == peer) && (req->dir == UCP_ST_DIR_SEND)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* What UCP has taken leaves before an endpoint is closed, but to peers that are
- * gone, or do not receive. No other thread uses the worker. */
-static void ucp_st_batch_close_eps(ucp_st_worker_h worker)
-{
-    double end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
-    ucp_st_batch_peer_t *self;
-    ucp_st_peer_t *peer;
-
-    ucs_list_for_each(peer, &worker->peers, list) {
-        self = ucp_st_batch_peer(peer);
-        ucp_st_ucp_ep_close(worker->ucp_worker, self->ep,
-                            (peer->is_self ||
-                             ((peer->status == UCS_OK) &&
-                              !ucp_st_batch_is_sending(peer))) ?
-                                    0 : UCP_EP_CLOSE_FLAG_FORCE, end);
-        self->ep = NULL;
-    }
 }
 
 static void ucp_st_batch_stop(ucp_st_worker_h worker)
@@ -663,7 +607,7 @@ static void ucp_st_batch_stop(ucp_st_worker_h worker)
     ucp_st_batch_abort_receives(worker, NULL);
     (void)ucp_st_batch_cancel_all(worker);
     ucp_st_worker_unlock(worker);
-    ucp_st_batch_close_eps(worker);
+    ucp_st_batch_eps_close(worker);
 }
 
 static void ucp_st_batch_close(ucp_st_worker_h worker)
@@ -744,6 +688,7 @@ const ucp_st_component_t ucp_st_tag_component = {
         .init    = ucp_st_batch_init,
         .open    = ucp_st_worker_hook_ok,
         .is_used = ucp_st_batch_is_used,
+        .leave   = ucp_st_batch_eps_flush,
         .drain   = ucp_st_batch_get_drain,
         .ask     = ucp_st_batch_ask,
         .waits   = ucp_st_batch_waits,
@@ -754,7 +699,7 @@ const ucp_st_component_t ucp_st_tag_component = {
     .peer   = {
         .init       = ucp_st_peer_hook_none,
         .gone       = ucp_st_batch_peer_gone,
-        .is_used    = ucp_st_peer_hook_zero,
+        .is_used    = ucp_st_batch_peer_is_used,
         .is_awaited = ucp_st_peer_hook_zero
     },
     /* Messages go on without their queue; they look at its status themselves */

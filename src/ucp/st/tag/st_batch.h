@@ -91,7 +91,8 @@ typedef struct ucp_st_batch {
 
 /** A peer's part. */
 typedef struct ucp_st_batch_peer {
-    ucp_ep_h ep; /* or NULL; the service thread's */
+    ucp_ep_h ep; /* or NULL; made by the service thread, and stored with the
+                    worker's lock */
 } ucp_st_batch_peer_t;
 
 /** A queue's part. Of the thread that calls for the queue, but for what says
@@ -141,5 +142,23 @@ void ucp_st_req_release(ucp_st_req_t *req);
 
 /** Have the service thread cancel a message. */
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause);
+
+/* st_batch_ep.c */
+
+/** How long the end of a worker waits for UCP, each time, seconds. */
+#define UCP_ST_BATCH_STOP_TIME 1.0
+
+/** The endpoint to a peer, which the first message makes. In the service
+ *  thread, without the lock. */
+ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_h peer, ucp_ep_h *ep_p);
+
+/** Have what UCP has taken leave: it comes before the peer hears that this side
+ *  leaves, which goes another way. The lock is not held, nor for the next
+ *  one. */
+void ucp_st_batch_eps_flush(ucp_st_worker_h worker);
+
+/** Close them. What UCP has taken leaves before, but to peers that are gone, or
+ *  do not receive. No other thread uses the worker. */
+void ucp_st_batch_eps_close(ucp_st_worker_h worker);
 
 #endif

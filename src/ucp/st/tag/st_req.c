@@ -17,7 +17,6 @@
 #include "core/st_progress.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
-#include "ctrl/st_ctrl.h"
 
 #include <ucs/type/param.h>
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_batch_ep.c - the endpoints for messages that are used once, of the UCP
+ * worker that the user knows.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "tag/st_batch.h"
+#include "core/st_log.h"
+#include "core/st_peer.h"
+#include "core/st_ucp.h"
+
+#include <ucs_backoff.h>
+
+static void ucp_st_batch_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ucp_st_peer_t *peer = arg;
+
+    ucp_st_worker_lock(peer->worker);
+    ucp_st_peer_lost(peer, status);
+    ucp_st_worker_unlock(peer->worker);
+}
+
+ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
+{
+    ucp_st_batch_peer_t *self = ucp_st_batch_peer(peer);
+    ucs_status_t status;
+    int is_dead;
+
+    *ep_p = self->ep;
+    if (*ep_p != NULL) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(peer->worker);
+    is_dead = ucp_st_process_is_dead(&peer->process);
+    ucp_st_worker_unlock(peer->worker);
+    /* UCX from 1.14 on aborts later where one in shared memory is dead */
+    status = is_dead ? UCS_ERR_CONNECTION_RESET :
+             ucp_st_ucp_ep_create(peer->worker->ucp_worker, peer->ucp_address,
+                                  peer->is_self ? NULL :
+                                                  ucp_st_batch_ep_failed,
+                                  peer, ep_p);
+    if (status == UCS_OK) {
+        ucp_st_worker_lock(peer->worker);
+        self->ep = *ep_p;
+        ucp_st_worker_unlock(peer->worker);
+    }
+    return status;
+}
+
+/* Until `end`, a time of ucp_st_worker_now(), at most. The lock is not held. */
+static void ucp_st_batch_flush(ucp_st_worker_h worker, ucp_ep_h ep, double end)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
+    unsigned rounds           = 0;
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
+           (ucp_st_worker_now() < end)) {
+        ucp_worker_progress(worker->ucp_worker);
+        ucs_backoff(&rounds);
+    }
+    ucp_request_free(request);
+}
+
+/* UCP completes a send that it has only buffered */
+void ucp_st_batch_eps_flush(ucp_st_worker_h worker)
+{
+    double end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    ucp_st_peer_t *peer;
+    ucp_ep_h ep;
+
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each(peer, &worker->peers, list) { /* it may only grow */
+        ep = ucp_st_batch_peer(peer)->ep;
+        if ((ep == NULL) || (peer->status != UCS_OK)) {
+            continue;
+        }
+        ucp_st_worker_unlock(worker);
+        ucp_st_batch_flush(worker, ep, end);
+        ucp_st_worker_lock(worker);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+static int ucp_st_batch_is_sending(ucp_st_peer_t *peer)
+{
+    ucp_st_req_t *req;
+
+    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
+        if ((req->peer == peer) && (req->dir == UCP_ST_DIR_SEND)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+void ucp_st_batch_eps_close(ucp_st_worker_h worker)
+{
+    double end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
+    ucp_st_batch_peer_t *self;
+    ucp_st_peer_t *peer;
+
+    ucs_list_for_each(peer, &worker->peers, list) {
+        self = ucp_st_batch_peer(peer);
+        ucp_st_ucp_ep_close(worker->ucp_worker, self->ep,
+                            (peer->is_self ||
+                             (((peer->status == UCS_OK) ||
+                               (peer->status == UCS_ERR_CANCELED)) &&
+                              !ucp_st_batch_is_sending(peer))) ?
+                                    0 : UCP_EP_CLOSE_FLAG_FORCE, end);
+        self->ep = NULL;
+    }
+}
