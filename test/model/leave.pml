@@ -134,7 +134,8 @@ proctype side(byte me)
     :: atomic { talk[me] > 0 && MAY_SEND(me) -> send(me, MESSAGE); talk[me]-- }
     :: atomic { is_open[me] -> is_open[me] = false }
 #ifdef BEHIND
-    :: atomic { talk[me] > 0 && state[me] == LEFT -> send(me, MESSAGE); talk[me]-- }
+    :: atomic { talk[me] > 0 && state[me] == LEFT ->
+                send(me, MESSAGE); talk[me]-- }
 #endif
 
     /* It leaves */
