@@ -74,7 +74,7 @@ static void ucp_st_leave_fail_unmatched(ucp_st_peer_t *peer)
     }
 }
 
-void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     if (peer->state == UCP_ST_PEER_ACTIVE) {
         ucp_st_peer_set_state(peer, UCP_ST_PEER_QUIET);
@@ -86,7 +86,7 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
  * closes its endpoint at this answer, so nothing may be sent behind it. */
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
-    ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    ucp_st_ctrl_post(peer, UCP_ST_CTRL_BYE_ACK, 0, 0);
     ucp_st_peer_set_state(peer, UCP_ST_PEER_LEFT);
 }
 
@@ -107,7 +107,7 @@ static void ucp_st_leave_go_on(ucp_st_peer_t *peer, int is_time)
     }
 }
 
-void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_leave_fail_unmatched(peer);
     peer->closed = 1;
@@ -122,7 +122,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 }
 
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
-                                 const ucp_st_msg_op_t *msg)
+                                 const ucp_st_ctrl_op_t *msg)
 {
     peer->closed = 1;
     if (peer->state == UCP_ST_PEER_LEAVING) {
@@ -132,7 +132,7 @@ void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
 }
 
 /* The peer's earlier messages may not have been read yet */
-void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_peer_lost(peer, UCS_ERR_CONNECTION_RESET);
     ucp_st_peer_closed(peer);
@@ -181,12 +181,12 @@ int ucp_st_leave_look(ucp_st_worker_h worker, int is_time)
 }
 
 static void ucp_st_leave_post_all(ucp_st_worker_h worker,
-                                  ucp_st_msg_type_t type)
+                                  ucp_st_ctrl_type_t type)
 {
     ucp_st_peer_t *peer;
 
     ucs_list_for_each(peer, &worker->peers, list) {
-        if (!peer->is_self || (type == UCP_ST_MSG_LEAVE)) {
+        if (!peer->is_self || (type == UCP_ST_CTRL_LEAVE)) {
             ucp_st_ctrl_post(peer, type, 0, 0);
         }
     }
@@ -195,7 +195,7 @@ static void ucp_st_leave_post_all(ucp_st_worker_h worker,
 void ucp_st_leave_say_bye(ucp_st_worker_h worker)
 {
     ucp_st_worker_lock(worker);
-    ucp_st_leave_post_all(worker, UCP_ST_MSG_BYE);
+    ucp_st_leave_post_all(worker, UCP_ST_CTRL_BYE);
     (void)ucp_st_leave_look(worker, 1); /* those that have left before */
     worker->said_bye = 1;
     ucp_st_worker_unlock(worker);
@@ -233,7 +233,7 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
     ucp_st_worker_lock(worker);
     if (!worker->leaving) {
         worker->leaving = 1;
-        ucp_st_leave_post_all(worker, UCP_ST_MSG_LEAVE);
+        ucp_st_leave_post_all(worker, UCP_ST_CTRL_LEAVE);
     }
     ucp_st_worker_unlock(worker);
     return UCS_OK;

@@ -226,7 +226,7 @@ void ucp_st_op_peer_done(ucp_st_op_t *op);
 void ucp_st_op_peer_gone(ucp_st_op_t *op);
 
 /** The peer freed its half, or it failed. The lock is held. */
-void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
+void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_ctrl_op_t *msg);
 
 /** Change the state along an edge of the diagram. The lock is held. */
 void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);

@@ -31,7 +31,7 @@ static int ucp_st_op_is_reaching(const ucp_st_op_t *op)
 
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
-    ucp_st_msg_op_t msg = {
+    ucp_st_ctrl_op_t msg = {
         .op_id     = op->remote_id,
         .src_op_id = op->id,
         .uses      = ucp_st_op_uses_done(op),
@@ -43,7 +43,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
         return;
     }
     op->is_told = 1;
-    ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_UNMATCH, &msg, NULL, 0);
+    ucp_st_ctrl_post_with(op->peer, UCP_ST_CTRL_UNMATCH, &msg, NULL, 0);
 }
 
 void ucp_st_op_dispose(ucp_st_op_t *op)
@@ -314,7 +314,7 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
  * are delivered. Its own region is closed as well. So a half that was freed
  * here needs no answer. Zero if the operation is not gone, and still reaches
  * what is the peer's, which is to be answered when that is over. */
-static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_msg_op_t *msg)
+static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_ctrl_op_t *msg)
 {
     ucs_status_t status = ucp_st_proto_status(msg->status);
 
@@ -336,7 +336,7 @@ static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_msg_op_t *msg)
     return 1;
 }
 
-void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
@@ -350,7 +350,7 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */
-    ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
+    ucp_st_ctrl_post(peer, UCP_ST_CTRL_UNMATCH_ACK, msg->src_op_id, 0);
 }
 
 void ucp_st_op_settled(ucp_st_op_t *op)
@@ -363,6 +363,6 @@ void ucp_st_op_settled(ucp_st_op_t *op)
     }
     if (op->acks_late) {
         op->acks_late = 0;
-        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH_ACK, op->remote_id, 0);
+        ucp_st_ctrl_post(op->peer, UCP_ST_CTRL_UNMATCH_ACK, op->remote_id, 0);
     }
 }

@@ -198,7 +198,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     }
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
-        ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
+        ucp_st_ctrl_post(peer, UCP_ST_CTRL_LEAVE, 0, 0);
     }
     return peer;
 }
@@ -409,8 +409,8 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return status;
 }
 
-/* Wait until the service thread has made its endpoint; one that has left by then
- * needs none */
+/* Wait until the service thread has made the peer's endpoint. A peer that has
+ * left by then needs none. */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
     unsigned rounds = 0;

@@ -82,7 +82,7 @@ static inline ucp_st_net_peer_t *ucp_st_net_peer(ucp_st_peer_h peer)
 
 /** Room for a message to a peer, whose head is filled in; NULL without memory.
  *  The lock is held, as for the next ones. */
-void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                           size_t length);
 
 /**
@@ -90,15 +90,15 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
  * `msg` are filled in. Without memory the peer is declared gone. Nothing is
  * posted behind the last message to a peer.
  */
-void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_msg_type_t type,
-                           const ucp_st_msg_op_t *msg, const void *data,
+void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
+                           const ucp_st_ctrl_op_t *msg, const void *data,
                            size_t length);
 
 /** The same with nothing behind it, and only the ids that the type needs. */
-static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                                     uint64_t op_id, uint64_t src_op_id)
 {
-    ucp_st_msg_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
+    ucp_st_ctrl_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
 
     ucp_st_ctrl_post_with(peer, type, &msg, NULL, 0);
 }
@@ -109,9 +109,9 @@ void ucp_st_ctrl_ping(ucp_st_peer_h peer);
 /** The peer has left: close its endpoint once it was sent what is posted. */
 void ucp_st_ctrl_end(ucp_st_peer_h peer);
 
-/** The peer was declared gone: send nothing of what was posted, close its
- *  endpoint, and tell it over another one if it had one, and its process has not
- *  ended. */
+/** The peer was declared gone: send nothing of what was posted, and close its
+ *  endpoint. If it had one and its process has not ended, tell it over another
+ *  endpoint. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
 /** What waits to be sent to the peer can be, if it is known how to reach it. */
