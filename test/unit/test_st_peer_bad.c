@@ -204,7 +204,7 @@ ST_CASE(claim_wraps)
         near.op[i]->started   = uses;
         near.op[i]->waited    = uses;
         near.op[i]->completed = uses;
-        direct                = near.op[i]->parts[UCP_ST_LANE_DIRECT];
+        direct                = near.op[i]->priv[UCP_ST_LANE_DIRECT];
         direct->begun         = uses;
         direct->mine->begun   = uses;
         direct->mine->count   = (i == ST_A) ? 0 : (uses * direct->num_pieces);

@@ -78,7 +78,7 @@ void ucp_st_calls_undo(ucp_st_calls_t *calls, uint64_t seq);
  *  were run. With no lock. */
 unsigned ucp_st_calls_run(ucp_st_calls_t *calls);
 
-/** A worker's part. */
+/** A worker's private data. */
 typedef struct ucp_st_call_worker {
     pthread_mutex_t         lock;    /* protects the list; taken before that of
                                         a queue's calls, and held while they are
@@ -90,7 +90,7 @@ typedef struct ucp_st_call_worker {
     ucp_st_service_client_t service; /* its own */
 } ucp_st_call_worker_t;
 
-/** Set the part up, and undo that. No other thread uses the worker, nor for the
+/** Set the data up, and undo that. No other thread uses the worker, nor for the
  *  next ones. */
 void ucp_st_call_init(ucp_st_worker_h worker);
 void ucp_st_call_cleanup(ucp_st_worker_h worker);

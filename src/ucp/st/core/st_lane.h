@@ -81,8 +81,8 @@ typedef struct ucp_st_lane_peer_ops {
 
 /** For a queue. */
 typedef struct ucp_st_lane_queue_ops {
-    /** Set the part up, which is all zero. Sets the queue's `helper` if its
-     *  stream has something to do while it waits. */
+    /** Set the private data up, which is all zero. Sets the queue's `helper` if
+     *  its stream has something to do while it waits. */
     void (*init)(ucp_st_queue_h queue);
 
     /** The queue is being destroyed; its operations have left it. */
@@ -113,7 +113,7 @@ typedef struct ucp_st_lane_op_ops {
      *  take long. The worker's lock is not held. */
     void (*prepare)(ucp_st_op_t *op);
 
-    /** The operation was paired: set the lane's entry of its `parts`, allocate
+    /** The operation was paired: set the lane's entry of its `priv`, allocate
      *  what one use needs, and describe it to the peer in `blob`, of
      *  UCP_ST_PROTO_MAX_BLOB bytes, or what the lane has instead; `length_p` is
      *  set to the bytes written.
@@ -206,7 +206,7 @@ typedef struct ucp_st_lane_op_ops {
 typedef struct ucp_st_lane_ops {
     const char               *name;
     ucp_st_lane_t            id;
-    ucp_st_part_sizes_t      sizes;
+    ucp_st_priv_sizes_t      sizes;
     ucp_st_lane_worker_ops_t worker;
     ucp_st_lane_peer_ops_t   peer;
     ucp_st_lane_queue_ops_t  queue;

@@ -47,11 +47,11 @@ struct ucp_st_lane_ops;
 struct ucp_st_exchange;
 
 /**
- * Protected by the worker's lock, except for the lanes' parts, and for `waited`
- * and `last_seq`, which belong to the thread that calls for the operation's
- * queue: others read them atomically. They do not change once the operation was
- * freed. `state` is stored
- * with the lock held and may be read without it.
+ * Protected by the worker's lock, except for the lanes' private data, and for
+ * `waited` and `last_seq`. These two belong to the thread that calls for the
+ * operation's queue: others read them atomically. They do not change once the
+ * operation was freed. `state` is stored with the lock held and may be read
+ * without it.
  */
 typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops, on_stream or
@@ -132,7 +132,7 @@ typedef struct ucp_st_op {
     void                (*func_release)(void*); /* NULL once it was called */
     void                *data;      /* what a lane moves: the buffer or `stage`;
                                        set before its offer() and bind() */
-    void                *parts[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
+    void                *priv[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
                                            release(); or NULL */
 } ucp_st_op_t;
 

@@ -212,7 +212,7 @@ void ucp_st_exchange_put(ucp_st_exchange_t *exchange)
         return;
     }
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        free(exchange->parts[i]);
+        free(exchange->priv[i]);
     }
     free(exchange->ops);
     free(exchange);

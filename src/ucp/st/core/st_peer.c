@@ -182,7 +182,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
         return peer;
     }
     peer = ucp_st_object_alloc(UCP_ST_OBJECT_PEER, sizeof(*peer),
-                               offsetof(ucp_st_peer_t, parts));
+                               offsetof(ucp_st_peer_t, priv));
     if (peer == NULL) {
         return NULL;
     }

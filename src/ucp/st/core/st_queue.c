@@ -115,7 +115,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
         return UCS_ERR_INVALID_PARAM;
     }
     queue = ucp_st_object_alloc(UCP_ST_OBJECT_QUEUE, sizeof(*queue),
-                                offsetof(struct ucp_st_queue, parts));
+                                offsetof(struct ucp_st_queue, priv));
     if (queue == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto err_stream;

@@ -41,7 +41,7 @@ typedef struct ucp_st_queue_saved {
  */
 struct ucp_st_queue {
     ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
-    void              *parts[UCP_ST_PART_LAST]; /* read-only */
+    void              *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
     uint64_t          seq;    /* number of the last batch */

@@ -239,7 +239,7 @@ static void ucp_st_watch_peer_gone(ucp_st_peer_t *peer)
 }
 
 const ucp_st_component_t ucp_st_watch_component = {
-    .part   = UCP_ST_PART_WATCH,
+    .priv   = UCP_ST_PRIV_WATCH,
     .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_watch_t)},
     .worker = {
         .init    = ucp_st_watch_init,

@@ -11,7 +11,8 @@
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's private data. Protected by its lock unless a field says
+ *  otherwise. */
 typedef struct ucp_st_watch {
     unsigned                going_peers; /* not gone, but lost or leaving */
     double                  interval;    /* of questions about peers, s;
@@ -33,7 +34,7 @@ extern const ucp_st_component_t ucp_st_watch_component;
 
 static inline ucp_st_watch_t *ucp_st_watch(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_WATCH];
+    return worker->priv[UCP_ST_PRIV_WATCH];
 }
 
 /** Have the service thread look after peers now. With the lock held or not. */

@@ -510,7 +510,7 @@ static void ucp_st_ctrl_peer_init(ucp_st_peer_h peer)
 
 /* The peers' end still uses the UCP worker of the service thread */
 const ucp_st_component_t ucp_st_ctrl_component = {
-    .part   = UCP_ST_PART_CTRL,
+    .priv   = UCP_ST_PRIV_CTRL,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_ctrl_peer_t)

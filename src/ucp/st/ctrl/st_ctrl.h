@@ -14,7 +14,7 @@
 #include "core/st_worker.h"
 #include "ctrl/st_net.h"
 
-/** A worker's part. Protected by its lock. */
+/** A worker's private data. Protected by its lock. */
 typedef struct ucp_st_ctrl_worker {
     ucs_list_link_t ready; /* peers with frames that can be sent */
     unsigned        sends; /* that UCP has not completed */
@@ -22,7 +22,7 @@ typedef struct ucp_st_ctrl_worker {
     ucp_st_net_t    net;   /* see there */
 } ucp_st_ctrl_worker_t;
 
-/** A peer's part. Protected by its worker's lock. */
+/** A peer's private data. Protected by its worker's lock. */
 typedef struct ucp_st_ctrl_peer {
     ucs_list_link_t   list;      /* in the worker's ready */
     int               is_listed;
@@ -62,12 +62,12 @@ extern const ucp_st_component_t ucp_st_ctrl_component;
 
 static inline ucp_st_ctrl_worker_t *ucp_st_ctrl(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_CTRL];
+    return worker->priv[UCP_ST_PRIV_CTRL];
 }
 
 static inline ucp_st_ctrl_peer_t *ucp_st_ctrl_peer(ucp_st_peer_h peer)
 {
-    return peer->parts[UCP_ST_PART_CTRL];
+    return peer->priv[UCP_ST_PRIV_CTRL];
 }
 
 static inline ucp_st_net_t *ucp_st_net(ucp_st_worker_h worker)

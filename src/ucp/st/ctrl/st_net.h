@@ -44,9 +44,8 @@ typedef struct ucp_st_net_client {
 } ucp_st_net_client_t;
 
 /**
- * A peer's part. Only the service thread uses the endpoint, and makes it when
- * it is needed first. Protected by the worker's lock unless a field says
- * otherwise.
+ * A peer's endpoint. Only the service thread uses it, and makes it when it is
+ * needed first. Protected by the worker's lock unless a field says otherwise.
  */
 typedef struct ucp_st_net_peer {
     ucp_st_peer_h   peer;     /* read-only */
@@ -59,7 +58,8 @@ typedef struct ucp_st_net_peer {
                                  that has ended, or why it has failed since */
 } ucp_st_net_peer_t;
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's UCP worker for all this. Protected by the worker's lock unless a
+ *  field says otherwise. */
 typedef struct ucp_st_net {
     ucp_context_h           context;    /* read-only */
     ucp_worker_h            ucp_worker; /* the service thread's */

@@ -159,7 +159,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
         blob.file        = direct->map->file;
         blob.offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->data);
     }
-    op->parts[UCP_ST_LANE_DIRECT] = direct;
+    op->priv[UCP_ST_LANE_DIRECT] = direct;
     memcpy(buffer, &blob, sizeof(blob));
     *length_p = sizeof(blob) +
                 ucp_st_direct_offer_gpu(op, UCS_PTR_BYTE_OFFSET(buffer,
@@ -533,7 +533,7 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucp_st_direct_map_put(direct->other_map);
     ucs_gstream_ipc_close(direct->other_ipc);
     free(direct->said);
-    op->parts[UCP_ST_LANE_DIRECT] = NULL;
+    op->priv[UCP_ST_LANE_DIRECT] = NULL;
     if (direct->proto != UCP_ST_DIRECT_PAIRED) {
         ucs_gstream_word_put(direct->word);
     }

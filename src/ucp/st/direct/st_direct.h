@@ -104,7 +104,7 @@ typedef enum {
 } ucp_st_direct_proto_t;
 
 /**
- * The lane's part of an operation; there while the lane holds something for it.
+ * The lane's data of an operation; there while the lane holds something for it.
  * Protected by the lock of the stream on which it was started last, but for
  * what says otherwise; read-only means from bind() on.
  */
@@ -191,17 +191,17 @@ typedef struct ucp_st_direct_op {
                                         */
 } ucp_st_direct_op_t;
 
-/** The lane's part of an operation; NULL if it holds nothing for it. */
+/** The lane's data of an operation; NULL if it holds nothing for it. */
 static inline ucp_st_direct_op_t *ucp_st_direct_op(const ucp_st_op_t *op)
 {
-    return op->parts[UCP_ST_LANE_DIRECT];
+    return op->priv[UCP_ST_LANE_DIRECT];
 }
 
 /** A queue's stream; NULL where the lane is not open. */
 static inline ucp_st_direct_stream_t *ucp_st_direct_queue(ucp_st_queue_h queue)
 {
     return *(ucp_st_direct_stream_t**)
-            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+            queue->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** What the lane has once for a worker. Protected by the worker's lock but for
@@ -226,7 +226,7 @@ typedef struct ucp_st_direct_dev {
 
 static inline ucp_st_direct_dev_t *ucp_st_direct_dev(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+    return worker->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** What reaches a peer; read-only once it is connected. */
@@ -239,7 +239,7 @@ typedef struct ucp_st_direct_peer {
 static inline ucp_st_direct_peer_t *
 ucp_st_direct_peer(const ucp_st_peer_t *peer)
 {
-    return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+    return peer->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** A wait record in a peer's segment, of which `last` is the last place for
@@ -279,7 +279,7 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 /** Have a peer's service thread look. Needs no lock. */
 void ucp_st_direct_dev_notify(ucp_st_peer_h peer);
 
-/** Make a stream's part ready, or that of operations that have no other stream
+/** Make a stream's data ready, or that of operations that have no other stream
  *  (NULL). UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is
  *  held, or no other thread uses the worker. */
 ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,

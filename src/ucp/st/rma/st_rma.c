@@ -737,7 +737,7 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
 }
 
 const ucp_st_component_t ucp_st_rma_component = {
-    .part   = UCP_ST_PART_RMA,
+    .priv   = UCP_ST_PRIV_RMA,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_rma_dev_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_rma_peer_t),
