@@ -127,7 +127,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     if (status != UCS_OK) {
         goto err;
     }
-    status = ucp_st_calls_init(queue);
+    status = ucp_st_callbacks_init(queue);
     if (status != UCS_OK) {
         goto err;
     }
@@ -184,10 +184,10 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
 }
 
 /* Do what the service thread would do soon */
-static void ucp_st_queue_run_calls(ucp_st_queue_h queue)
+static void ucp_st_queue_run_callbacks(ucp_st_queue_h queue)
 {
-    if (queue->calls != NULL) {
-        (void)ucp_st_calls_run(queue->calls);
+    if (queue->callbacks != NULL) {
+        (void)ucp_st_callbacks_run(queue->callbacks);
     }
 }
 
@@ -195,9 +195,9 @@ static void ucp_st_queue_run_calls(ucp_st_queue_h queue)
  * effect, as the queue is in error, and all has passed */
 static void ucp_st_queue_end(ucp_st_queue_h queue)
 {
-    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALL], UINT64_MAX,
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALLBACK], UINT64_MAX,
                      __ATOMIC_RELEASE);
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED], queue->seq,
                      __ATOMIC_RELEASE);
 }
@@ -209,7 +209,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
 {
     ucs_status_t status;
 
-    if (queue->calls == NULL) {
+    if (queue->callbacks == NULL) {
         return;
     }
     status = ucs_gstream_query(queue->stream);
@@ -243,7 +243,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         ucp_st_queue_check_stream(queue);
     }
@@ -265,7 +265,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucs_list_del(&queue->list);
     --worker->num_queues[ucs_gstream_type(queue->stream)];
     ucp_st_worker_unlock(worker);
-    ucp_st_calls_cleanup(queue);
+    ucp_st_callbacks_cleanup(queue);
     if (!queue->is_lost) {
         ucp_st_queue_put_marks(queue);
     }
@@ -300,7 +300,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_progress(queue->worker);
         ucp_st_queue_ask(queue);
@@ -332,15 +332,15 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
          * ours. It is what wakes this thread most often. */
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
-        if ((status == UCS_ERR_IO_ERROR) && (queue->calls != NULL)) {
+        if ((status == UCS_ERR_IO_ERROR) && (queue->callbacks != NULL)) {
             ucp_st_queue_check_stream(queue);
             continue;
         }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             break;
         }
-        if ((status == UCS_OK) && (queue->calls != NULL)) {
-            ucp_st_progress_pause(&idle, 0); /* another thread runs its calls */
+        if ((status == UCS_OK) && (queue->callbacks != NULL)) {
+            ucp_st_progress_pause(&idle, 0); /* callbacks are being run */
         }
     }
     ucs_trace_end("ucp_st_queue_wait", begin);
@@ -610,7 +610,7 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
     }
     ucp_st_stage_look(ops, count);
     ucp_st_worker_lock(queue->worker);
-    if (queue->calls != NULL) {
+    if (queue->callbacks != NULL) {
         ucp_st_start_reach(queue, ops, count);
     }
     status = ucp_st_queue_status(queue);

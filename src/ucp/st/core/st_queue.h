@@ -7,7 +7,7 @@
 
 #include <ucp_st.h>
 
-#include "core/st_call.h"
+#include "core/st_callback.h"
 #include "core/st_component.h"
 
 #include <ucs_gstream_pair.h>
@@ -18,10 +18,10 @@ struct ucp_st_op;
 
 /** Words of a queue that its stream stores to or waits for. */
 typedef enum {
-    UCP_ST_QUEUE_WORD_PASSED, /**< Batches that have run; the stream stores */
-    UCP_ST_QUEUE_WORD_CALL,   /**< See st_call.h; the stream stores */
-    UCP_ST_QUEUE_WORD_BATCH,  /**< Of messages that are used once */
-    UCP_ST_QUEUE_WORD_RMA,    /**< Of one-sided operations, and a lane's id */
+    UCP_ST_QUEUE_WORD_PASSED,   /**< Batches that have run; the stream stores */
+    UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
+    UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
+    UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a lane's id */
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_LANE_LAST
 } ucp_st_queue_word_t;
 
@@ -35,9 +35,9 @@ typedef struct ucp_st_queue_saved {
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
- * Every batch of commands ends with a store of its number, or of that of a call
- * (st_call.h). The stream's release store pairs with ucp_st_queue_passed()'s
- * acquire load, or with that of the thread which runs the call.
+ * Every batch of commands ends with a store of its number, or of that of a
+ * callback (st_callback.h). The stream's release store pairs with the acquire
+ * load of ucp_st_queue_passed(), or of the thread which runs the callback.
  */
 struct ucp_st_queue {
     ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
@@ -52,8 +52,7 @@ struct ucp_st_queue {
     unsigned          asked;  /* times that the host has asked in vain */
     uint64_t          seen;   /* batches that the host was told have run */
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
-    ucp_st_calls_t    *calls; /* of a stream that does not run functions of
-                                 lanes itself, or NULL; read-only */
+    ucp_st_callbacks_t *callbacks; /* of a GPU's stream, or NULL; read-only */
     ucs_status_t      status; /* set once under the lock, read without it */
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
@@ -61,7 +60,7 @@ struct ucp_st_queue {
                                  or NULL; read-only, a lane's init() sets it */
     ucs_gstream_cmd_t *cmds;  /* scratch for a batch, in one allocation with */
     ucs_gstream_word_t *words;/* what its waits wait for, */
-    void              **items;/* lists for ucp_st_queue_add_call(), */
+    void              **items;/* lists for ucp_st_queue_add_callback(), */
     ucp_st_queue_saved_t *saved; /* and what its starts have changed */
     size_t            max_cmds;/* that there is room for; as many of the others
                                  */
@@ -90,7 +89,7 @@ static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
     return result;
 }
 
-/** Batches that have run, with their calls. What the stream did in them is
+/** Batches that have run, with their callbacks. What the stream did in them is
  *  visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
@@ -98,13 +97,14 @@ static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
                                       __ATOMIC_ACQUIRE);
     uint64_t called, first;
 
-    if (queue->calls == NULL) {
+    if (queue->callbacks == NULL) {
         return passed;
     }
-    called = __atomic_load_n(&queue->calls->passed, __ATOMIC_ACQUIRE);
+    called = __atomic_load_n(&queue->callbacks->passed, __ATOMIC_ACQUIRE);
     passed = (passed < called) ? called : passed;
-    /* Behind the word: calls of batches that the caller knows of are there */
-    first = __atomic_load_n(&queue->calls->first_seq, __ATOMIC_ACQUIRE);
+    /* Behind the word: callbacks of batches that the caller knows of are there
+     * */
+    first = __atomic_load_n(&queue->callbacks->first_seq, __ATOMIC_ACQUIRE);
     return (passed < first) ? passed : (first - 1);
 }
 
@@ -149,10 +149,10 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
  * Write to `cmd`, which is in `cmds`, a command that has a function of a lane
- * called: by the stream, or where that does not run such, soon after it comes
- * to the command (st_call.h). If `size` is not 0 `arg` is so many bytes, which
- * are copied when the batch is enqueued at the latest. How many commands were
- * written: 1, or 0 if the one before serves this function, too.
+ * called: by a host stream, or soon after a GPU's stream comes to the command
+ * (st_callback.h). If `size` is not 0 `arg` is so many bytes, which are copied
+ * when the batch is enqueued at the latest. How many commands were written: 1,
+ * or 0 if the one before serves this function, too.
  */
 size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *arg, size_t size, ucs_gstream_cmd_t *cmd);
@@ -168,9 +168,9 @@ size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
                                ucs_gstream_cmd_t *cmd);
 
 /** The same for a function of a lane, as ucp_st_queue_add_func(). */
-size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *const *items, size_t count,
-                             ucs_gstream_cmd_t *cmd);
+size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                                 void *const *items, size_t count,
+                                 ucs_gstream_cmd_t *cmd);
 
 /** Write to `cmd` the start of a use of a pair of streams, or add it to the
  *  command before; as ucp_st_queue_add_launch(). Takes the room of
@@ -181,9 +181,9 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
 
 /**
  * Make the commands in `cmds`, and the store of the batch's number behind them,
- * the next batch, which is `seq` now: its calls are open. The caller counts
- * what is in it. UCS_ERR_NO_MEMORY, and there is none, if a call could not be
- * made.
+ * the next batch, which is `seq` now: its callbacks are open. The caller counts
+ * what is in it. UCS_ERR_NO_MEMORY, and there is none, if a callback could not
+ * be made.
  */
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
 

@@ -172,12 +172,12 @@ static void ucp_st_watch_init(ucp_st_worker_h worker)
         watch->interval      = ucs_min(watch->interval, warn_time);
         watch->look_interval = ucs_min(watch->look_interval, warn_time / 8);
     }
-    ucp_st_call_init(worker);
+    ucp_st_callback_init(worker);
 }
 
 static void ucp_st_watch_cleanup(ucp_st_worker_h worker)
 {
-    ucp_st_call_cleanup(worker);
+    ucp_st_callback_cleanup(worker);
 }
 
 static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
@@ -185,7 +185,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
     ucp_st_watch_t *watch = ucp_st_watch(worker);
     ucs_status_t status;
 
-    status = ucp_st_call_start(worker);
+    status = ucp_st_callback_start(worker);
     if (status != UCS_OK) {
         return status;
     }
@@ -204,7 +204,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
 err_stop:
     ucp_st_service_remove(&watch->service);
 err_stop_calls:
-    ucp_st_call_stop(worker);
+    ucp_st_callback_stop(worker);
     return status;
 }
 
@@ -229,7 +229,7 @@ static void ucp_st_watch_stop(ucp_st_worker_h worker)
 {
     ucp_st_answer_remove(worker);
     ucp_st_service_remove(&ucp_st_watch(worker)->service);
-    ucp_st_call_stop(worker);
+    ucp_st_callback_stop(worker);
 }
 
 static void ucp_st_watch_peer_gone(ucp_st_peer_t *peer)

@@ -6,7 +6,7 @@
 #ifndef UCP_ST_WATCH_H_
 #define UCP_ST_WATCH_H_
 
-#include "core/st_call.h"
+#include "core/st_callback.h"
 #include "core/st_peer.h"
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
@@ -26,7 +26,7 @@ typedef struct ucp_st_watch {
     ucp_st_service_client_t service;     /* its own */
     double                  asked_time;  /* of its last questions; its own */
     int                     is_watching; /* it will look again; atomic */
-    ucp_st_call_worker_t    calls;       /* see there */
+    ucp_st_callback_worker_t callbacks;  /* see there */
     ucs_list_link_t         answering;   /* st_answer.c's; its lock */
 } ucp_st_watch_t;
 

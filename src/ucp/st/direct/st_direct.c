@@ -379,8 +379,8 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (count >= 0) {
         return (size_t)count;
     }
-    return ucp_st_queue_add_call(queue, ucp_st_direct_startall,
-                                 (void*[]){direct}, 1, cmd);
+    return ucp_st_queue_add_callback(queue, ucp_st_direct_startall,
+                                     (void*[]){direct}, 1, cmd);
 }
 
 static size_t ucp_st_direct_wait_words(const ucp_st_op_t *op,

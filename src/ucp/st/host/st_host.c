@@ -629,8 +629,8 @@ static void ucp_st_host_startall(void *arg)
 static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                      uint64_t use, ucs_gstream_cmd_t *cmd)
 {
-    return ucp_st_queue_add_call(queue, ucp_st_host_startall, (void*[]){op}, 1,
-                                 cmd);
+    return ucp_st_queue_add_callback(queue, ucp_st_host_startall,
+                                     (void*[]){op}, 1, cmd);
 }
 
 static size_t ucp_st_host_wait_words(const ucp_st_op_t *op,
