@@ -186,7 +186,7 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
 /* Do what the service thread would do soon */
 static void ucp_st_queue_run_callbacks(ucp_st_queue_h queue)
 {
-    if (queue->callbacks != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         (void)ucp_st_callbacks_run(queue->callbacks);
     }
 }
@@ -209,7 +209,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
 {
     ucs_status_t status;
 
-    if (queue->callbacks == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return;
     }
     status = ucs_gstream_query(queue->stream);
@@ -332,14 +332,14 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
          * ours. It is what wakes this thread most often. */
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
-        if ((status == UCS_ERR_IO_ERROR) && (queue->callbacks != NULL)) {
+        if ((status == UCS_ERR_IO_ERROR) && ucp_st_queue_is_gpu(queue)) {
             ucp_st_queue_check_stream(queue);
             continue;
         }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             break;
         }
-        if ((status == UCS_OK) && (queue->callbacks != NULL)) {
+        if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
             ucp_st_progress_pause(&idle, 0); /* callbacks are being run */
         }
     }
@@ -610,7 +610,7 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
     }
     ucp_st_stage_look(ops, count);
     ucp_st_worker_lock(queue->worker);
-    if (queue->callbacks != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         ucp_st_start_reach(queue, ops, count);
     }
     status = ucp_st_queue_status(queue);

@@ -89,6 +89,14 @@ static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
     return result;
 }
 
+/** Non-zero if the queue's stream is a GPU's, else it is a host stream. The
+ *  former announces functions of lanes (st_callback.h), may be lost with its
+ *  device, and must reach what it stores to. */
+static inline int ucp_st_queue_is_gpu(const struct ucp_st_queue *queue)
+{
+    return queue->callbacks != NULL;
+}
+
 /** Batches that have run, with their callbacks. What the stream did in them is
  *  visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
@@ -97,7 +105,7 @@ static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
                                       __ATOMIC_ACQUIRE);
     uint64_t called, first;
 
-    if (queue->callbacks == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return passed;
     }
     called = __atomic_load_n(&queue->callbacks->passed, __ATOMIC_ACQUIRE);

@@ -28,7 +28,7 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     }
     queue->num_items = 0;
     queue->num_words = 0;
-    if (queue->callbacks != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         ucp_st_callbacks_drop(queue->callbacks);
     }
     if (num_cmds >= queue->max_cmds) {
@@ -79,7 +79,7 @@ static size_t ucp_st_queue_add_number(ucp_st_queue_h queue,
 size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *arg, size_t size, ucs_gstream_cmd_t *cmd)
 {
-    if (queue->callbacks != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         return ucp_st_queue_add_number(queue, func, arg, size, cmd);
     }
     if (size > 0) {
@@ -128,7 +128,7 @@ size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
 {
     void **list = &queue->items[queue->num_items];
 
-    if (queue->callbacks == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return ucp_st_queue_add_launch(queue, func, items, count, cmd);
     }
     memcpy(list, items, count * sizeof(*list));
@@ -163,7 +163,7 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
     int is_callback        = ucp_st_queue_is_behind_callback(queue, end);
     ucs_gstream_cmd_t *cmd;
 
-    if ((queue->callbacks != NULL) && queue->callbacks->is_short) {
+    if (ucp_st_queue_is_gpu(queue) && queue->callbacks->is_short) {
         return UCS_ERR_NO_MEMORY;
     }
 
@@ -185,7 +185,7 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
         end->u.word.value   = queue->seq;
     }
     queue->num_cmds = num_cmds + !is_callback;
-    if (queue->callbacks != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         ucp_st_callbacks_commit(queue->callbacks, queue->seq, is_callback);
     }
     return UCS_OK;
@@ -203,7 +203,7 @@ ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue)
         queue->is_cut = 1;
         ucp_st_queue_fail_stream(queue, " in the midst of a call");
     } else if (status != UCS_OK) {
-        if (queue->callbacks != NULL) {
+        if (ucp_st_queue_is_gpu(queue)) {
             ucp_st_callbacks_undo(queue->callbacks, queue->seq);
         }
         --queue->seq;

@@ -50,15 +50,8 @@ static inline void ucp_st_stage_release(ucp_st_op_t *op)
     op->stage = NULL;
 }
 
-/** A stream that runs functions at no cost has one copy from or to memory of
- *  devices, by ucs_gstream_memory_copy(). */
-static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
-{
-    return (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_CHEAP) != 0;
-}
-
-/** Such a function could not copy: the operation or its queue fails. Runs on
- *  the stream; takes the worker's lock. */
+/** A host stream's function could not copy from or to memory of a device: the
+ *  operation or its queue fails. Runs on the stream; takes the worker's lock. */
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
 /** Before a start is checked, without a lock: ask the runtime whether the

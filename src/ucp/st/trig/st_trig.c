@@ -389,7 +389,7 @@ static void ucp_st_trig_add_call(void *arg)
 static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
                                   ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
-    if ((queue->callbacks != NULL) &&
+    if (ucp_st_queue_is_gpu(queue) &&
         !ucs_gstream_reaches(queue->stream, part->start->doorbell)) {
         return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, part, 0, cmd);
     }
