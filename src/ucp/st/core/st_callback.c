@@ -31,8 +31,8 @@
 typedef struct ucp_st_callback {
     ucs_list_link_t    list;   /* in the queue's made, open or unused */
     uint64_t           number; /* of the queue, from 1 */
-    uint64_t           seq;    /* of its batch */
-    uint64_t           passed; /* batches that have passed with it */
+    uint64_t           seq;    /* of its submission */
+    uint64_t           passed; /* submissions that have passed with it */
     ucs_gstream_func_t func;
     void               *arg;   /* for it: the user's, or */
     size_t             room;

@@ -22,9 +22,10 @@
 #include <pthread.h>
 
 /**
- * The callbacks of a queue of a GPU's stream. They are made for a batch, and
- * open from just before it is enqueued until they have run: a batch has not
- * passed before they have. A batch that ends with a callback has passed then.
+ * The callbacks of a queue of a GPU's stream. They are made for a submission,
+ * and open from just before it is enqueued until they have run: a submission
+ * has not passed before they have. A submission that ends with a callback has
+ * passed then.
  *
  * The stream's store of a number, a release for the whole system, pairs with an
  * acquire load of the word: a function sees all that the stream did before, but
@@ -34,9 +35,9 @@ typedef struct ucp_st_callbacks {
     ucs_list_link_t   list;       /* in the worker's; its lock */
     ucp_st_worker_h   worker;     /* read-only */
     volatile uint64_t *word;      /* read-only */
-    ucs_list_link_t   made;       /* ucp_st_callback_t, of the next batch; used
-                                     by the thread that calls for the queue
-                                     alone, as the next three */
+    ucs_list_link_t   made;       /* ucp_st_callback_t, of the next submission;
+                                     used by the thread that calls for the
+                                     queue alone, as the next three */
     uint64_t          number;     /* of the last open one */
     uint64_t          last_made;  /* ... made */
     int               is_short;   /* one could not be made: likewise */
@@ -45,10 +46,10 @@ typedef struct ucp_st_callbacks {
     ucs_list_link_t   open;       /* in order of their numbers */
     ucs_list_link_t   unused;
     int               is_running; /* a thread runs the first one */
-    uint64_t          first_seq;  /* batch of the first open one, or UINT64_MAX;
-                                     atomic: read without the lock, as the next
-                                     one */
-    uint64_t          passed;     /* batches that have passed with them */
+    uint64_t          first_seq;  /* submission of the first open one, or
+                                     UINT64_MAX; atomic: read without the lock,
+                                     as the next one */
+    uint64_t          passed;     /* submissions that have passed with them */
 } ucp_st_callbacks_t;
 
 /** Make the callbacks of a new queue, if its stream is a GPU's. The worker's
@@ -58,22 +59,22 @@ ucs_status_t ucp_st_callbacks_init(ucp_st_queue_h queue);
 /** Undo that. None is open. */
 void ucp_st_callbacks_cleanup(ucp_st_queue_h queue);
 
-/** Drop the callbacks that were made for a batch which was not enqueued. */
+/** Drop the callbacks that were made for a submission that was not enqueued. */
 void ucp_st_callbacks_drop(ucp_st_callbacks_t *callbacks);
 
 /** Make a callback: its number. If `size` is not 0 `arg` is so many bytes,
- *  which are copied. Sets `is_short` without memory: the batch must be refused.
- *  */
+ *  which are copied. Sets `is_short` without memory: the submission must be
+ *  refused. */
 uint64_t ucp_st_callbacks_add(ucp_st_callbacks_t *callbacks,
                               ucs_gstream_func_t func, void *arg, size_t size);
 
-/** The callbacks that were made are open: they are of this batch, which is
+/** The callbacks that were made are open: they are of this submission, which is
  *  about to be enqueued, and which ends with the last one if `is_end`. */
 void ucp_st_callbacks_commit(ucp_st_callbacks_t *callbacks, uint64_t seq,
                              int is_end);
 
-/** That batch, the last one, was not enqueued: drop its callbacks. The stream
- *  has not come to them, so that none runs. */
+/** That submission, the last one, was not enqueued: drop its callbacks. The
+ *  stream has not come to them, so that none runs. */
 void ucp_st_callbacks_undo(ucp_st_callbacks_t *callbacks, uint64_t seq);
 
 /** Run those that the stream has come to, unless another thread does: how many

@@ -120,7 +120,7 @@ typedef struct ucp_st_op {
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
     uint64_t            waited;     /* waits enqueued */
-    uint64_t            last_seq;   /* last batch of `queue` that names it */
+    uint64_t            last_seq;   /* last submission to `queue` with it */
     uint64_t            start_seq;  /* that of the last start */
     uint64_t            ahead;      /* last use that was posted ahead, or 0 */
     uint64_t            enqueued;   /* last use before those */

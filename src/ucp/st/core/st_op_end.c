@@ -126,8 +126,8 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
 }
 
-/* The last start is in a batch of this queue behind the first `passed` ones, or
- * kernels have not made it */
+/* The last start is in a submission of this queue behind the first `passed`
+ * ones, or kernels have not made it */
 static int ucp_st_op_is_unbegun(const ucp_st_op_t *op, ucp_st_queue_h queue,
                                 uint64_t passed)
 {

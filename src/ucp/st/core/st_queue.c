@@ -4,9 +4,10 @@
  * commands of a stream.
  *
  * The operations of a call are all checked first. Then they are given to the
- * lanes, and enqueued as one sequence of stream commands, a batch, that ends
- * with the store of the batch's number. An error leaves the operations' counts
- * as they were, and what a lane was given serves the next try.
+ * lanes, and enqueued as one sequence of stream commands, a submission, that
+ * ends with the store of the submission's number. An error leaves the
+ * operations' counts as they were, and what a lane was given serves the next
+ * try.
  *
  * A start gives work to the lane and so takes the worker's lock. Under it the
  * counts move on as well, before the commands are enqueued without it: a stream
@@ -14,9 +15,9 @@
  * thread, which lets it go on, needs the lock. Meanwhile others see what they
  * see when the commands are in the stream and have not run:
  *
- *   - The batch has not passed, as only its last command says so. So neither an
- *     operation nor what its commands name is given back, even if it fails and
- *     is freed.
+ *   - The submission has not passed, as only its last command says so. So
+ *     neither an operation nor what its commands name is given back, even if it
+ *     fails and is freed.
  *   - An operation that fails, or whose queue or peer does, is halted before
  *     its start runs, which then has no effect, and its waits are released,
  *     also those that are enqueued later.
@@ -33,11 +34,11 @@
  * queue. An operation that fails meanwhile has a start that is not complete, so
  * that it puts the queue in error itself, and its waits pass.
  *
- * A stream of a device may fail in the midst of a batch, or be lost with its
- * device. The queue is in error then. In the first case the stream goes on with
- * what it has, and the queue is over when it is idle. In the second one nothing
- * more runs; but as nobody says what the device still does, the words that it
- * stores to are not used again.
+ * A stream of a device may fail in the midst of a submission, or be lost with
+ * its device. The queue is in error then. In the first case the stream goes on
+ * with what it has, and the queue is over when it is idle. In the second one
+ * nothing more runs; but as nobody says what the device still does, the words
+ * that it stores to are not used again.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -504,7 +505,7 @@ static ucp_st_lane_t ucp_st_op_lane(const ucp_st_op_t *op)
     return (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
 }
 
-/* The operation's start is in the queue's last batch; the lock is held */
+/* The operation's start is in the queue's last submission; the lock is held */
 static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
                                 ucp_st_queue_saved_t *saved)
 {
@@ -535,7 +536,7 @@ static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
     ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], UINT64_MAX);
 }
 
-/* The operation's wait is in the queue's last batch */
+/* The operation's wait is in the queue's last submission */
 static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
     /* Without the lock: see ucp_st_waits_of_op() */
@@ -544,8 +545,8 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
     ucp_st_queue_count(&queue->waited[ucp_st_op_lane(op)], 1);
 }
 
-/* Make the next batch: starts of all operations, or waits, or none. For starts
- * the lock is held. */
+/* Make the next submission: starts of all operations, or waits, or none. For
+ * starts the lock is held. */
 static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
                                           const ucp_st_op_h *ops, size_t count,
                                           int is_start)
@@ -625,7 +626,7 @@ static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
         return status;
     }
     status = ucp_st_queue_submit(queue);
-    if (ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
     } else {
         ucp_st_worker_lock(queue->worker);
@@ -651,10 +652,10 @@ static ucs_status_t ucp_st_enqueue_waits(ucp_st_queue_h queue,
         return status;
     }
     status = ucp_st_queue_submit(queue);
-    for (i = 0; (i < count) && ucp_st_queue_has_batch(queue, status); ++i) {
+    for (i = 0; (i < count) && ucp_st_queue_is_submitted(queue, status); ++i) {
         ucp_st_wait_commit(queue, ops[i]);
     }
-    if (ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_queue_count(&queue->wait_words, queue->num_stores);
     }
     return status;

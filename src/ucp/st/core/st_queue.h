@@ -18,7 +18,8 @@ struct ucp_st_op;
 
 /** Words of a queue that its stream stores to or waits for. */
 typedef enum {
-    UCP_ST_QUEUE_WORD_PASSED,   /**< Batches that have run; the stream stores */
+    UCP_ST_QUEUE_WORD_PASSED,   /**< Submissions that have run; the stream
+                                     stores */
     UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
     UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
     UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a lane's id */
@@ -35,7 +36,7 @@ typedef struct ucp_st_queue_saved {
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
- * Every batch of commands ends with a store of its number, or of that of a
+ * Every submission of commands ends with a store of its number, or of that of a
  * callback (st_callback.h). The stream's release store pairs with the acquire
  * load of ucp_st_queue_passed(), or of the thread which runs the callback.
  */
@@ -44,13 +45,13 @@ struct ucp_st_queue {
     void              *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
-    uint64_t          seq;    /* number of the last batch */
+    uint64_t          seq;    /* number of the last submission */
     size_t            num_cmds; /* of that one */
     uint8_t           is_cut; /* a part of that one at most is enqueued, and
                                  nothing more will be */
     uint8_t           is_lost;/* a device that is lost may store to `marks` */
     unsigned          asked;  /* times that the host has asked in vain */
-    uint64_t          seen;   /* batches that the host was told have run */
+    uint64_t          seen;   /* submissions that the host was told have run */
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
     ucp_st_callbacks_t *callbacks; /* of a GPU's stream, or NULL; read-only */
     ucs_status_t      status; /* set once under the lock, read without it */
@@ -58,7 +59,7 @@ struct ucp_st_queue {
     ucp_st_req_h      failed_req;/* set before `status` */
     const ucs_gstream_helper_t *helper; /* what the stream does while it waits;
                                  or NULL; read-only, a lane's init() sets it */
-    ucs_gstream_cmd_t *cmds;  /* scratch for a batch, in one allocation with */
+    ucs_gstream_cmd_t *cmds;  /* scratch for a submission, allocated with */
     ucs_gstream_word_t *words;/* what its waits wait for, */
     void              **items;/* lists for ucp_st_queue_add_callback(), */
     ucp_st_queue_saved_t *saved; /* and what its starts have changed */
@@ -70,9 +71,9 @@ struct ucp_st_queue {
     uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
     uint64_t          start_cmds; /* of all starts; the same */
     uint64_t          wait_words; /* of all waits */
-    uint64_t          launches;   /* of all batches */
-    size_t            num_stores; /* of the batch that is being made: the former
-                                     or the latter */
+    uint64_t          launches;   /* of all submissions */
+    size_t            num_stores; /* of the submission that is being made:
+                                     `start_cmds` or `wait_words` */
     struct ucp_st_exchange *exchange; /* whose operations may be in that one;
                                      else NULL */
 };
@@ -97,8 +98,8 @@ static inline int ucp_st_queue_is_gpu(const struct ucp_st_queue *queue)
     return queue->callbacks != NULL;
 }
 
-/** Batches that have run, with their callbacks. What the stream did in them is
- *  visible. */
+/** Submissions that have run, with their callbacks. What the stream did in them
+ *  is visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
     uint64_t passed = __atomic_load_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED],
@@ -110,8 +111,8 @@ static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
     }
     called = __atomic_load_n(&queue->callbacks->passed, __ATOMIC_ACQUIRE);
     passed = (passed < called) ? called : passed;
-    /* Behind the word: callbacks of batches that the caller knows of are there
-     * */
+    /* Behind the word: callbacks of submissions that the caller knows of are
+     * there */
     first = __atomic_load_n(&queue->callbacks->first_seq, __ATOMIC_ACQUIRE);
     return (passed < first) ? passed : (first - 1);
 }
@@ -150,8 +151,8 @@ ucs_status_t ucp_st_queue_check_wait(ucp_st_queue_h queue,
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 
-/** Begin a batch: UCS_OK if the handle is one, the queue is not in error, and
- *  there is room in `cmds` for so many commands and what
+/** Begin a submission: UCS_OK if the handle is one, the queue is not in error,
+ *  and there is room in `cmds` for so many commands and what
  *  ucp_st_queue_enqueue() adds, and for as many items. */
 ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
@@ -159,8 +160,8 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
  * Write to `cmd`, which is in `cmds`, a command that has a function of a lane
  * called: by a host stream, or soon after a GPU's stream comes to the command
  * (st_callback.h). If `size` is not 0 `arg` is so many bytes, which are copied
- * when the batch is enqueued at the latest. How many commands were written: 1,
- * or 0 if the one before serves this function, too.
+ * when the submission is enqueued at the latest. How many commands were
+ * written: 1, or 0 if the one before serves this function, too.
  */
 size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *arg, size_t size, ucs_gstream_cmd_t *cmd);
@@ -188,22 +189,22 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
                              ucs_gstream_cmd_t *cmd);
 
 /**
- * Make the commands in `cmds`, and the store of the batch's number behind them,
- * the next batch, which is `seq` now: its callbacks are open. The caller counts
- * what is in it. UCS_ERR_NO_MEMORY, and there is none, if a callback could not
- * be made.
+ * Make the commands in `cmds`, and the store of the submission's number behind
+ * them, the next submission, which is `seq` now: its callbacks are open. The
+ * caller counts what is in it. UCS_ERR_NO_MEMORY, and there is none, if a
+ * callback could not be made.
  */
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
- * Enqueue that batch. No lock is held: where the stream has no room its runtime
- * makes the caller wait until the stream goes on, for which other threads may
- * need the lock.
+ * Enqueue that submission. No lock is held: where the stream has no room its
+ * runtime makes the caller wait until the stream goes on, for which other
+ * threads may need the lock.
  *
- * On error the batch is taken back and its number is free again, so that the
- * caller has to undo its counts; but if `is_cut` is set then, a part may be in
- * the stream. The queue is in error in that case, and all counts as enqueued:
- * the stream, which takes nothing more, runs that part.
+ * On error the submission is taken back and its number is free again, so that
+ * the caller has to undo its counts; but if `is_cut` is set then, a part may be
+ * in the stream. The queue is in error in that case, and all counts as
+ * enqueued: the stream, which takes nothing more, runs that part.
  */
 ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue);
 
@@ -214,8 +215,8 @@ ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
 #define ucp_st_refuse(_queue, ...) \
     ucs_log((_queue)->worker->refuse_level, __VA_ARGS__)
 
-/** After one of these two: the stream has the batch, or may have a part. */
-static inline int ucp_st_queue_has_batch(ucp_st_queue_h queue,
+/** After one of these two: the stream has the submission, or a part of it. */
+static inline int ucp_st_queue_is_submitted(ucp_st_queue_h queue,
                                          ucs_status_t status)
 {
     return (status == UCS_OK) || queue->is_cut;

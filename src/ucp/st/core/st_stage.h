@@ -50,8 +50,8 @@ static inline void ucp_st_stage_release(ucp_st_op_t *op)
     op->stage = NULL;
 }
 
-/** A host stream's function could not copy from or to memory of a device: the
- *  operation or its queue fails. Runs on the stream; takes the worker's lock. */
+/** A host stream could not copy from or to memory of a device: the operation or
+ *  its queue fails. Runs on the stream; takes the worker's lock. */
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
 /** Before a start is checked, without a lock: ask the runtime whether the

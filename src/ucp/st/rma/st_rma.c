@@ -405,7 +405,7 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
     ucp_st_worker_unlock(queue->worker);
     status = ucp_st_queue_submit(queue);
     ucp_st_worker_lock(queue->worker);
-    if (ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_rma_commit(queue);
     } else {
         flow->last[lane->id] = last;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_queue_batch.c - batches: the commands of a call, in the scratch memory of
- * their queue, and how the stream gets them.
+ * st_queue_submit.c - submissions: the commands of a call, in the scratch
+ * memory of their queue, and how the stream gets them.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
