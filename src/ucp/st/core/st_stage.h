@@ -7,7 +7,7 @@
  * devices reach. The stream copies a send's data to there before it starts it,
  * and a receive's data from there once it has waited for it. So it is all in
  * the order of the stream, and a lane knows nothing of it. A use ends before
- * the next one starts: one piece of memory serves all uses of an operation.
+ * the next one starts: one block of memory serves all uses of an operation.
  */
 #ifndef UCP_ST_STAGE_H_
 #define UCP_ST_STAGE_H_
