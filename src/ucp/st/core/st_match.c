@@ -399,7 +399,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
-    size_t marked, i;
+    size_t i;
 
     if (count == 0) {
         return UCS_OK;
@@ -413,10 +413,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
     ucp_st_worker_lock(worker);
     /* Free what complete uses hold */
     ucp_st_lanes_progress_all(worker);
-    status = ucp_st_op_check_all(ops, count, ucp_st_match_check, NULL, &marked);
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_match_check, NULL);
     if ((status == UCS_OK) && blocking) {
         status = ucp_st_match_check_self(ops, count);
     }

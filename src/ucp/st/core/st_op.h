@@ -110,7 +110,7 @@ typedef struct ucp_st_op {
     uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
     ucs_status_t        status;     /* why it failed */
-    uint8_t             marked;     /* seen in the array being checked */
+    uint8_t             is_checked; /* of the array that is being checked */
     uint8_t             dir;        /* ucp_st_dir_t */
     uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched
                                      */
@@ -141,12 +141,10 @@ typedef struct ucp_st_op {
 typedef ucs_status_t (*ucp_st_op_check_t)(ucp_st_queue_h queue,
                                           const ucp_st_op_t *op);
 
-/** Check operations, all of the worker of `queue` or else of the first one, and
- *  mark those that are good: the first `*marked_p` ones. The caller clears the
- *  marks. The lock is held where `check` needs it. */
+/** Check operations, each of which may be there once: all of the worker of
+ *  `queue`, or else of the first one. The lock is held where `check` needs it. */
 ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
-                                 ucp_st_op_check_t check, ucp_st_queue_h queue,
-                                 size_t *marked_p);
+                                 ucp_st_op_check_t check, ucp_st_queue_h queue);
 
 /** Uses whose waits pass, whether the stream has come to them or not. */
 uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op);

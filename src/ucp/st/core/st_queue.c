@@ -470,21 +470,19 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Make the commands that start operations, or wait for them. While events are
- * recorded each operation has a span of its own; of an exchange the first one's
+/* Make the commands that start operations, or wait for them, while events are
+ * recorded. Each operation has a span of its own; of an exchange the first one's
  * has all, as they share commands. */
-static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
-                                        const ucp_st_op_h *ops, size_t count,
-                                        int is_start, size_t *num_cmds)
+static ucs_status_t ucp_st_enqueue_make_spans(ucp_st_queue_h queue,
+                                              const ucp_st_op_h *ops,
+                                              size_t count, int is_start,
+                                              size_t *num_cmds)
 {
     ucs_status_t (*make)(ucp_st_queue_h, const ucp_st_op_h*, size_t, size_t*) =
             is_start ? ucp_st_start_make : ucp_st_wait_make;
     ucs_status_t status = UCS_OK;
     size_t i;
 
-    if (!ucs_trace_is_on()) {
-        return make(queue, ops, count, num_cmds);
-    }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         *num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
                                       &queue->cmds[*num_cmds]);
@@ -545,33 +543,6 @@ static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
     ucp_st_queue_count(&queue->waited[ucp_st_op_lane(op)], 1);
 }
 
-/* Make the next submission: starts of all operations, or waits, or none. For
- * starts the lock is held. */
-static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
-                                          const ucp_st_op_h *ops, size_t count,
-                                          int is_start)
-{
-    size_t num_cmds = 0;
-    ucs_status_t status;
-    size_t marked, i;
-
-    queue->num_stores = 0;
-    status = ucp_st_op_check_all(ops, count,
-                                 is_start ? ucp_st_queue_check_start :
-                                            ucp_st_queue_check_wait,
-                                 queue, &marked);
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_queue_commit(queue, num_cmds);
-    }
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
-    return status;
-}
-
 /* Have the stream's runtime take what the starts are to store to: that may be
  * registered first, which takes long or waits for other calls. The lock is
  * held, and released meanwhile. */
@@ -599,66 +570,16 @@ static void ucp_st_start_reach(ucp_st_queue_h queue, const ucp_st_op_h *ops,
     ucp_st_worker_lock(queue->worker);
 }
 
-/* All or nothing */
-static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
-                                          const ucp_st_op_h *ops, size_t count)
+static void ucp_st_starts_undo(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                               size_t count)
 {
-    ucs_status_t status;
     size_t i;
 
-    if (count == 0) {
-        return UCS_OK;
-    }
-    ucp_st_stage_look(ops, count);
     ucp_st_worker_lock(queue->worker);
-    if (ucp_st_queue_is_gpu(queue)) {
-        ucp_st_start_reach(queue, ops, count);
-    }
-    status = ucp_st_queue_status(queue);
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_commit(queue, ops, count, 1);
-    }
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        ucp_st_start_commit(queue, ops[i], &queue->saved[i]);
+    for (i = 0; i < count; ++i) {
+        ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
     }
     ucp_st_worker_unlock(queue->worker);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_queue_submit(queue);
-    if (ucp_st_queue_is_submitted(queue, status)) {
-        ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
-    } else {
-        ucp_st_worker_lock(queue->worker);
-        for (i = 0; i < count; ++i) {
-            ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
-        }
-        ucp_st_worker_unlock(queue->worker);
-    }
-    return status;
-}
-
-static ucs_status_t ucp_st_enqueue_waits(ucp_st_queue_h queue,
-                                         const ucp_st_op_h *ops, size_t count)
-{
-    ucs_status_t status;
-    size_t i;
-
-    if (count == 0) {
-        return UCS_OK;
-    }
-    status = ucp_st_enqueue_commit(queue, ops, count, 0);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_queue_submit(queue);
-    for (i = 0; (i < count) && ucp_st_queue_is_submitted(queue, status); ++i) {
-        ucp_st_wait_commit(queue, ops[i]);
-    }
-    if (ucp_st_queue_is_submitted(queue, status)) {
-        ucp_st_queue_count(&queue->wait_words, queue->num_stores);
-    }
-    return status;
 }
 
 static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
@@ -676,11 +597,48 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+    size_t num_cmds     = 0;
+    size_t i;
 
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_starts(queue, ops, count);
-        ucs_trace_end("ucp_st_enqueue_startall", begin);
+    if (status != UCS_OK) {
+        return status;
     }
+    if (count == 0) {
+        goto out;
+    }
+    ucp_st_stage_look(ops, count);
+    ucp_st_worker_lock(queue->worker);
+    if (ucp_st_queue_is_gpu(queue)) {
+        ucp_st_start_reach(queue, ops, count);
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_op_check_all(ops, count, ucp_st_queue_check_start,
+                                     queue);
+    }
+    if (status == UCS_OK) {
+        status = ucs_trace_is_on() ?
+                 ucp_st_enqueue_make_spans(queue, ops, count, 1, &num_cmds) :
+                 ucp_st_start_make(queue, ops, count, &num_cmds);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_commit(queue, num_cmds);
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_start_commit(queue, ops[i], &queue->saved[i]);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    if (status != UCS_OK) {
+        goto out;
+    }
+    status = ucp_st_queue_submit(queue);
+    if (ucp_st_queue_is_submitted(queue, status)) {
+        ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
+    } else {
+        ucp_st_starts_undo(queue, ops, count);
+    }
+out:
+    ucs_trace_end("ucp_st_enqueue_startall", begin);
     return status;
 }
 
@@ -694,11 +652,36 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+    size_t num_cmds     = 0;
+    size_t i;
 
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_waits(queue, ops, count);
-        ucs_trace_end("ucp_st_enqueue_waitall", begin);
+    if (status != UCS_OK) {
+        return status;
     }
+    if (count == 0) {
+        goto out;
+    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_queue_check_wait, queue);
+    if (status == UCS_OK) {
+        status = ucs_trace_is_on() ?
+                 ucp_st_enqueue_make_spans(queue, ops, count, 0, &num_cmds) :
+                 ucp_st_wait_make(queue, ops, count, &num_cmds);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_commit(queue, num_cmds);
+    }
+    if (status != UCS_OK) {
+        goto out;
+    }
+    status = ucp_st_queue_submit(queue);
+    if (ucp_st_queue_is_submitted(queue, status)) {
+        for (i = 0; i < count; ++i) {
+            ucp_st_wait_commit(queue, ops[i]);
+        }
+        ucp_st_queue_count(&queue->wait_words, queue->num_stores);
+    }
+out:
+    ucs_trace_end("ucp_st_enqueue_waitall", begin);
     return status;
 }
 

@@ -26,8 +26,9 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     if (status != UCS_OK) {
         return status;
     }
-    queue->num_items = 0;
-    queue->num_words = 0;
+    queue->num_items  = 0;
+    queue->num_words  = 0;
+    queue->num_stores = 0;
     if (ucp_st_queue_is_gpu(queue)) {
         ucp_st_callbacks_drop(queue->callbacks);
     }
