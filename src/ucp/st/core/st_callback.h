@@ -37,10 +37,10 @@ typedef struct ucp_st_callbacks {
     volatile uint64_t *word;      /* read-only */
     ucs_list_link_t   made;       /* ucp_st_callback_t, of the next submission;
                                      used by the thread that calls for the
-                                     queue alone, as the next three */
+                                     queue alone, as the next three fields */
     uint64_t          number;     /* of the last open one */
     uint64_t          last_made;  /* ... made */
-    int               is_short;   /* one could not be made: likewise */
+    int               is_short;   /* one could not be made */
     pthread_mutex_t   lock;       /* protects the rest; not held while a
                                      function runs, no other is taken with it */
     ucs_list_link_t   open;       /* in order of their numbers */
@@ -56,7 +56,7 @@ typedef struct ucp_st_callbacks {
  *  lock is not held, as it is not for the next one. */
 ucs_status_t ucp_st_callbacks_init(ucp_st_queue_h queue);
 
-/** Undo that. None is open. */
+/** Undo ucp_st_callbacks_init(). No callback is open. */
 void ucp_st_callbacks_cleanup(ucp_st_queue_h queue);
 
 /** Drop the callbacks that were made for a submission that was not enqueued. */
@@ -73,12 +73,12 @@ uint64_t ucp_st_callbacks_add(ucp_st_callbacks_t *callbacks,
 void ucp_st_callbacks_commit(ucp_st_callbacks_t *callbacks, uint64_t seq,
                              int is_end);
 
-/** That submission, the last one, was not enqueued: drop its callbacks. The
- *  stream has not come to them, so that none runs. */
+/** The last submission was not enqueued: drop its callbacks. The stream has not
+ *  come to them, so that none runs. */
 void ucp_st_callbacks_undo(ucp_st_callbacks_t *callbacks, uint64_t seq);
 
-/** Run those that the stream has come to, unless another thread does: how many
- *  were run. With no lock. */
+/** Run the callbacks that the stream has come to, unless another thread does:
+ *  how many were run. No lock is held. */
 unsigned ucp_st_callbacks_run(ucp_st_callbacks_t *callbacks);
 
 /** A worker's private data. */

@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Of private data: enough for any type */
+/* Alignment of private data, bytes: enough for any type */
 #define UCP_ST_OBJECT_ALIGN 16
 
 static size_t ucp_st_object_align(size_t size)

@@ -89,7 +89,7 @@ typedef struct ucp_st_peer_hooks {
     /** Non-zero while something is under way that the peer takes part in. */
     int (*is_used)(ucp_st_peer_h peer);
 
-    /** The same, or a stream waits for something of the peer. */
+    /** Non-zero while is_used() is, or while a stream waits for the peer. */
     int (*is_awaited)(ucp_st_peer_h peer);
 } ucp_st_peer_hooks_t;
 

@@ -36,12 +36,12 @@ void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
 /** The peer has declared this side gone. */
 void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg);
 
-/** As ucp_st_ctrl_up_t says. */
+/** ucp_st_ctrl_up_t.settle. */
 unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
                              int is_idle);
 
 /** Answer the peers that leave, and end what has ended with those that have
- *  left. `is_time`: it was long ago that they have. Milliseconds until the next
+ *  left. `is_time`: they have left long ago. Milliseconds until the next
  *  call, or -1. */
 int ucp_st_leave_look(ucp_st_worker_h worker, int is_time);
 
@@ -55,8 +55,8 @@ int ucp_st_leave_is_awaited(ucp_st_peer_t *peer);
 /** Send BYE to all peers. The lock is not held, nor for the next one. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
-/** `time` seconds after that: non-zero while it is worth while to wait for an
- *  answer. */
+/** `time` seconds after BYE was sent: non-zero while it is worth while to wait
+ *  for an answer. */
 int ucp_st_leave_is_worth_waiting(ucp_st_worker_h worker, double time);
 
 #endif

@@ -68,8 +68,7 @@ typedef struct ucp_st_op {
     void                *buffer;
     size_t              length;     /* of the buffer */
     ucs_gstream_memory_attr_t memory; /* that it lies in */
-    int                 is_gone;    /* it does no more, when it was last asked;
-                                       atomic */
+    int                 is_gone;    /* ... no more, when last asked; atomic */
     ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
                                        NULL */
     ucs_gstream_cell_h  cell;       /* of the buffer's device, for pairs of
@@ -84,10 +83,10 @@ typedef struct ucp_st_op {
     uint64_t            completed;  /* uses whose completion was reaped */
     uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
     uint8_t             freed : 1;  /* by the user */
-    uint8_t             peer_closed : 1; /* its region: it has said so */
-    uint8_t             is_told : 1;     /* to the peer, that it ends */
-    uint8_t             tells_late : 1;  /* it is told by ucp_st_op_settled() */
-    uint8_t             acks_late : 1;   /* ... its end is answered there */
+    uint8_t             peer_closed : 1; /* the peer has closed its region */
+    uint8_t             is_told : 1;     /* UNMATCH was posted */
+    uint8_t             tells_late : 1;  /* ucp_st_op_settled() posts it */
+    uint8_t             acks_late : 1;   /* ... and answers the peer's */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* that it may use;
                                        once paired, in the order of the send's
                                        side */
@@ -123,7 +122,7 @@ typedef struct ucp_st_op {
     uint64_t            last_seq;   /* last submission to `queue` with it */
     uint64_t            start_seq;  /* that of the last start */
     uint64_t            ahead;      /* last use that was posted ahead, or 0 */
-    uint64_t            enqueued;   /* last use before those */
+    uint64_t            enqueued;   /* last use that was not */
     uint64_t            max_uses;   /* how many the peer takes part in */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
@@ -142,7 +141,8 @@ typedef ucs_status_t (*ucp_st_op_check_t)(ucp_st_queue_h queue,
                                           const ucp_st_op_t *op);
 
 /** Check operations, each of which may be there once: all of the worker of
- *  `queue`, or else of the first one. The lock is held where `check` needs it. */
+ *  `queue`, or else of the first one. The lock is held where `check` needs
+ *  it. */
 ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
                                  ucp_st_op_check_t check, ucp_st_queue_h queue);
 
@@ -205,8 +205,8 @@ void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);
  */
 void ucp_st_op_reap(ucp_st_op_t *op);
 
-/** Try that for all that commands of streams may name: the stream may have
- *  passed the last such command. The lock is held. */
+/** Try ucp_st_op_reap() for all operations that commands of streams may name:
+ *  the stream may have passed the last such command. The lock is held. */
 void ucp_st_op_reap_freed(ucp_st_worker_h worker);
 
 /** The worker is being destroyed: destroy all freed operations even if peers
@@ -233,7 +233,8 @@ void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
  *  is in error, and no wait follows. The lock is held. */
 ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op);
 
-/** Free one for which that was good; it may be gone then. The lock is held. */
+/** Free an operation for which ucp_st_op_free_begin() was UCS_OK; it may be
+ *  gone then. The lock is held. */
 void ucp_st_op_free_end(ucp_st_op_t *op);
 
 /** Non-zero while the user's match goes on. */

@@ -22,8 +22,8 @@
 
 #include <stdlib.h>
 
-/* This side still reads or writes what is the peer's, which relies on it that
- * nothing does once it was told of the end, or answered */
+/* This side still reads or writes memory of the peer. The peer relies on it
+ * that nothing does once it was told of the end, or answered. */
 static int ucp_st_op_is_reaching(const ucp_st_op_t *op)
 {
     return (op->lane != NULL) && op->lane->op.is_reaching(op);

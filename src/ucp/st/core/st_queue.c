@@ -184,7 +184,7 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     }
 }
 
-/* Do what the service thread would do soon */
+/* Run the callbacks that the service thread would run soon */
 static void ucp_st_queue_run_callbacks(ucp_st_queue_h queue)
 {
     if (ucp_st_queue_is_gpu(queue)) {
@@ -192,8 +192,8 @@ static void ucp_st_queue_run_callbacks(ucp_st_queue_h queue)
     }
 }
 
-/* The stream runs nothing of the queue any more: what is open ends without
- * effect, as the queue is in error, and all has passed */
+/* The stream runs nothing of the queue any more. Open callbacks run without
+ * effect, as the queue is in error. All submissions have passed. */
 static void ucp_st_queue_end(ucp_st_queue_h queue)
 {
     __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALLBACK], UINT64_MAX,
@@ -226,7 +226,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
     }
 }
 
-/* Asked in vain: look after the stream now and then */
+/* Look after the stream now and then */
 void ucp_st_queue_ask(ucp_st_queue_h queue)
 {
     if (queue->is_cut || ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0)) {
@@ -471,8 +471,8 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
 }
 
 /* Make the commands that start operations, or wait for them, while events are
- * recorded. Each operation has a span of its own; of an exchange the first one's
- * has all, as they share commands. */
+ * recorded. Each operation has a span of its own; of an exchange the first
+ * one's has all, as they share commands. */
 static ucs_status_t ucp_st_enqueue_make_spans(ucp_st_queue_h queue,
                                               const ucp_st_op_h *ops,
                                               size_t count, int is_start,
@@ -520,7 +520,7 @@ static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
     ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], 1);
 }
 
-/* Undo that */
+/* Undo ucp_st_start_commit() */
 static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
                               const ucp_st_queue_saved_t *saved)
 {

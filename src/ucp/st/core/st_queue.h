@@ -46,9 +46,9 @@ struct ucp_st_queue {
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
     uint64_t          seq;    /* number of the last submission */
-    size_t            num_cmds; /* of that one */
-    uint8_t           is_cut; /* a part of that one at most is enqueued, and
-                                 nothing more will be */
+    size_t            num_cmds; /* of the last submission */
+    uint8_t           is_cut; /* ... which is enqueued in part at most;
+                                 nothing more is enqueued */
     uint8_t           is_lost;/* a device that is lost may store to `marks` */
     unsigned          asked;  /* times that the host has asked in vain */
     uint64_t          seen;   /* submissions that the host was told have run */
@@ -67,11 +67,13 @@ struct ucp_st_queue {
                                  */
     size_t            num_words; /* in use */
     size_t            num_items;
-    uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
-    uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
-    uint64_t          start_cmds; /* of all starts; the same */
+    /* Counts, by ucp_st_queue_count() */
+    uint64_t          started[UCP_ST_LANE_LAST]; /* by lane */
+    uint64_t          waited[UCP_ST_LANE_LAST];
+    uint64_t          start_cmds; /* of all starts */
     uint64_t          wait_words; /* of all waits */
     uint64_t          launches;   /* of all submissions */
+
     size_t            num_stores; /* of the submission that is being made:
                                      `start_cmds` or `wait_words` */
     struct ucp_st_exchange *exchange; /* whose operations may be in that one;
@@ -144,7 +146,8 @@ ucs_status_t ucp_st_queue_check_start(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_check_use(ucp_st_queue_h queue,
                                     const struct ucp_st_op *op);
 
-/** Whether it may be waited for; the same, without the lock. */
+/** Whether an operation may be waited for on a queue. Logs why not. Needs no
+ *  lock. */
 ucs_status_t ucp_st_queue_check_wait(ucp_st_queue_h queue,
                                      const struct ucp_st_op *op);
 
@@ -176,7 +179,8 @@ size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
                                void *const *items, size_t count,
                                ucs_gstream_cmd_t *cmd);
 
-/** The same for a function of a lane, as ucp_st_queue_add_func(). */
+/** ucp_st_queue_add_launch() for a function of a lane, which the stream of a
+ *  GPU announces as for ucp_st_queue_add_func(). */
 size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
                                  void *const *items, size_t count,
                                  ucs_gstream_cmd_t *cmd);
@@ -197,9 +201,9 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
- * Enqueue that submission. No lock is held: where the stream has no room its
- * runtime makes the caller wait until the stream goes on, for which other
- * threads may need the lock.
+ * Enqueue what ucp_st_queue_commit() made. No lock is held: where the stream
+ * has no room its runtime makes the caller wait until the stream goes on, for
+ * which other threads may need the lock.
  *
  * On error the submission is taken back and its number is free again, so that
  * the caller has to undo its counts; but if `is_cut` is set then, a part may be
@@ -208,14 +212,16 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
  */
 ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue);
 
-/** Both, for a caller that has nothing to count before, and holds no lock. */
+/** ucp_st_queue_commit() and _submit(), for a caller that has nothing to count
+ *  in between, and holds no lock. */
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
 
 /** Say why a start or a wait is refused, at the level that the user chose. */
 #define ucp_st_refuse(_queue, ...) \
     ucs_log((_queue)->worker->refuse_level, __VA_ARGS__)
 
-/** After one of these two: the stream has the submission, or a part of it. */
+/** After ucp_st_queue_submit() or _enqueue(): the stream has the submission, or
+ *  a part of it. */
 static inline int ucp_st_queue_is_submitted(ucp_st_queue_h queue,
                                          ucs_status_t status)
 {

@@ -52,8 +52,8 @@ ucp_st_receive_handlers[UCP_ST_CTRL_LAST] = {
     [UCP_ST_CTRL_BYE_ACK]     = ucp_st_leave_handle_bye_ack
 };
 
-/* Of a peer that was declared gone nothing matters any more but what is about
- * that */
+/* Messages of a peer that was declared gone are dropped, but for those that
+ * tell of it */
 static int ucp_st_receive_is_void(const ucp_st_peer_t *peer, uint8_t type)
 {
     return (peer->state == UCP_ST_PEER_GONE) && (type != UCP_ST_CTRL_PING) &&

@@ -73,8 +73,8 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     if ((op->lane == NULL) || !ucp_st_stage_is_device(&op->memory)) {
         return UCS_OK;
     }
-    /* On every lane: a runtime would take it for the host's, and a card would
-     * send what its region still holds */
+    /* On every lane: a runtime would take the memory for the host's, and a card
+     * would send what its region still holds */
     if (__atomic_load_n(&op->is_gone, __ATOMIC_RELAXED)) {
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
                   "is none any more", op, op->buffer,

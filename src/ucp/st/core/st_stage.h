@@ -22,7 +22,7 @@ struct ucp_st_lane_ops;
 /** Commands that copy a use's data, at most */
 #define UCP_ST_STAGE_MAX_CMDS 2
 
-/** Ask whose the buffer's memory is, before it is matched. */
+/** Ask the runtimes whose memory the buffer lies in, before it is matched. */
 void ucp_st_stage_query(const void *buffer, size_t length,
                         ucs_gstream_memory_attr_t *attr);
 
@@ -43,7 +43,7 @@ static inline int ucp_st_stage_is_used(const ucp_st_op_t *op)
 ucs_status_t ucp_st_stage_set(ucp_st_op_t *op,
                               const struct ucp_st_lane_ops *lane);
 
-/** Nothing is staged any more; no lane uses the memory. */
+/** Give back the memory in place of the buffer, which no lane uses any more. */
 static inline void ucp_st_stage_release(ucp_st_op_t *op)
 {
     ucs_gstream_memory_put(op->stage, op->stage_length);

@@ -126,8 +126,8 @@ static int ucp_st_watch_serve(void *arg)
     double left            = watch->asked_time + interval - now;
     int is_needed, next;
 
-    /* Before the look: what begins to wait behind that reads 0, and wakes this
-     * thread, as both take a lock */
+    /* Stored before the look: what begins to wait after it reads 0 and wakes
+     * this thread, as both take a lock */
     __atomic_store_n(&watch->is_watching, 0, __ATOMIC_RELAXED);
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);

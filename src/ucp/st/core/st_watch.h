@@ -21,8 +21,8 @@ typedef struct ucp_st_watch {
                                             s; read-only */
     double                  look_time;   /* of the last one, s */
     unsigned                look_count;  /* what it has seen */
-    double                  last_time;   /* of these by the host, s */
-    ucp_st_peer_t           *last_asked; /* since then; only compared */
+    double                  last_time;   /* when a host last asked, s */
+    ucp_st_peer_t           *last_asked; /* peer that was; only compared */
     ucp_st_service_client_t service;     /* its own */
     double                  asked_time;  /* of its last questions; its own */
     int                     is_watching; /* it will look again; atomic */

@@ -109,8 +109,8 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
     return hdr;
 }
 
-/* Behind BYE there is only the answer to the peer's, and nothing behind that,
- * nor to a lost peer */
+/* What may be posted: behind BYE only BYE_ACK, and nothing behind that, or to a
+ * lost peer */
 static int ucp_st_ctrl_is_open(const ucp_st_peer_t *peer,
                                ucp_st_ctrl_type_t type)
 {
@@ -163,8 +163,8 @@ void ucp_st_ctrl_end(ucp_st_peer_t *peer)
     ucp_st_ctrl_check_end(peer);
 }
 
-/* What was under way to the peer is dropped by UCP with the endpoint. Without
- * memory a later question of the peer brings it about. */
+/* UCP drops with the endpoint what was under way to the peer. Without memory
+ * for GONE, the peer's next PING has it sent. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
 {
     int was_connected = (ucp_st_net_peer(peer)->ep != NULL);
@@ -304,7 +304,7 @@ static void ucp_st_ctrl_flush(ucp_st_peer_t *peer)
     }
 }
 
-/* Without the lock */
+/* Give a frame to UCP. The lock is not held. */
 static ucs_status_ptr_t ucp_st_ctrl_give(ucp_st_ctrl_frame_t *frame)
 {
     ucp_request_param_t param = {
@@ -324,7 +324,7 @@ static ucs_status_ptr_t ucp_st_ctrl_give(ucp_st_ctrl_frame_t *frame)
                            NULL, 0, &param);
 }
 
-/* It is not in order with those before */
+/* The frame holds GONE, which goes over another endpoint: not in order */
 static int ucp_st_ctrl_is_alone(const ucp_st_ctrl_frame_t *frame)
 {
     const void *data = frame->data + sizeof(ucp_st_frame_t);
@@ -417,8 +417,9 @@ static unsigned ucp_st_ctrl_send_peer(ucp_st_peer_t *peer)
     return count;
 }
 
-/* What cannot be sent now is not counted: the next round tries again, which
- * comes when UCP has completed something, or when the watch wakes the thread */
+/* One round: how much was sent. What cannot be sent now is not counted, and
+ * tried again in the next round: when UCP has completed something, or when the
+ * watch wakes the thread. */
 static unsigned ucp_st_ctrl_work(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);
@@ -508,7 +509,7 @@ static void ucp_st_ctrl_peer_init(ucp_st_peer_h peer)
     self->net.status = UCS_INPROGRESS;
 }
 
-/* The peers' end still uses the UCP worker of the service thread */
+/* close() comes when the peers have gone, as their end uses the UCP worker */
 const ucp_st_component_t ucp_st_ctrl_component = {
     .priv   = UCP_ST_PRIV_CTRL,
     .sizes  = {

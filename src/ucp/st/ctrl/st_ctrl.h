@@ -94,7 +94,7 @@ void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                            const ucp_st_ctrl_op_t *msg, const void *data,
                            size_t length);
 
-/** The same with nothing behind it, and only the ids that the type needs. */
+/** Post a message with nothing behind it, and the ids that the type needs. */
 static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                                     uint64_t op_id, uint64_t src_op_id)
 {

@@ -85,7 +85,7 @@ typedef struct ucp_st_net {
  *  thread uses the worker; nor for the next ones. */
 ucs_status_t ucp_st_net_open(ucp_st_worker_h worker);
 
-/** Undo that. All peers are gone, and the lanes are closed. */
+/** Undo ucp_st_net_open(). All peers are gone, and the lanes are closed. */
 void ucp_st_net_close(ucp_st_worker_h worker);
 
 /** Serve a client, too. The thread does not serve yet. */
@@ -112,11 +112,11 @@ void ucp_st_net_wake(ucp_st_worker_h worker);
 ucs_status_t ucp_st_net_connect(ucp_st_peer_h peer, const void *address,
                                 size_t length);
 
-/** How that has ended, or UCS_INPROGRESS. The lock is held. */
+/** How ucp_st_net_connect() has ended, or UCS_INPROGRESS. The lock is held. */
 ucs_status_t ucp_st_net_connect_status(ucp_st_peer_h peer);
 
-/** Undo it, until ucp_st_net_t.stop_time at most. The lock is not held, no
- *  other thread uses the worker. */
+/** Undo ucp_st_net_connect(), until ucp_st_net_t.stop_time at most. The lock is
+ *  not held, no other thread uses the worker. */
 void ucp_st_net_disconnect(ucp_st_peer_h peer);
 
 /** Close the endpoint to a peer, which ends UCP's work on it; if it is needed
@@ -127,7 +127,8 @@ void ucp_st_net_drop_ep(ucp_st_peer_h peer);
  *  without the lock. */
 ucs_status_t ucp_st_net_ep_get(ucp_st_peer_h peer, ucp_ep_h *ep_p);
 
-/** The same for data: an error, too, if nothing more is sent to the peer. */
+/** ucp_st_net_ep_get() for data: an error, too, if nothing more is sent to the
+ *  peer. */
 ucs_status_t ucp_st_net_ep_get_data(ucp_st_peer_h peer, ucp_ep_h *ep_p);
 
 #endif

@@ -167,7 +167,8 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     return UCS_OK;
 }
 
-/* Both sides come to the same answer, as they do to the next ones */
+/* Whether a message is long enough to be copied once. Both sides come to the
+ * same answer, as they do in the next functions. */
 static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                  const ucp_st_direct_blob_t *blob)
 {
@@ -175,7 +176,8 @@ static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                      blob->map_min);
 }
 
-/* One that is in the same process has all memory mapped */
+/* Whether a side has the other's buffer mapped. A peer in the same process has
+ * all memory mapped. */
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
@@ -232,8 +234,8 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     return UCS_OK;
 }
 
-/* Whether a pair is of tier K; UCS_ERR_UNSUPPORTED if it cannot be, and has to
- */
+/* Whether a pair is moved on tier K; UCS_ERR_UNSUPPORTED if it cannot be and
+ * the settings ask for it */
 static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
                                              const ucp_st_direct_gpu_t *other,
                                              int *is_paired_p)

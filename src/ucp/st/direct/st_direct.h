@@ -286,7 +286,7 @@ ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
                                        ucp_st_worker_h worker,
                                        ucs_gstream_h handle);
 
-/** Undo that; nothing is open. The same holds. */
+/** Undo ucp_st_direct_stream_init(), with the same lock; nothing is open. */
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream);
 
 /** For a host call or the service thread: move what can be moved now of a
@@ -398,7 +398,7 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                               const ucp_st_direct_blob_t *blob,
                               const ucp_st_direct_gpu_t *other);
 
-/** Move such a pair without staging: learn what the peer's offer says of the
+/** Move a pair without staging: learn what the peer's offer says of the
  *  buffers. Why the peer's cannot be opened is logged. */
 ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_blob_t *blob,
@@ -423,7 +423,7 @@ const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
                                        const ucp_st_direct_gpu_t *own,
                                        const ucp_st_direct_gpu_t *other);
 
-/** Move such a pair so. */
+/** Move a pair on tier K. */
 ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                                      const ucp_st_direct_gpu_t *other);
 

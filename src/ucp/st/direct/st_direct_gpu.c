@@ -257,7 +257,8 @@ static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
                                       direct->copier.device);
 }
 
-/* Movers claim nothing before. The stream that has started a use may sleep. */
+/* The peer's buffer is open: from now on movers claim pieces. The stream that
+ * has started a use may sleep. */
 static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
 {
     ucp_st_direct_stream_t *stream = direct->stream;
@@ -268,7 +269,7 @@ static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
     ucs_gstream_notify(&stream->record->notify);
 }
 
-/* The peer's buffer lies in what it has named */
+/* Check that the peer's buffer lies in what it has named */
 static ucs_status_t ucp_st_direct_gpu_check(const ucp_st_direct_op_t *direct,
                                             uint64_t length)
 {
