@@ -108,7 +108,7 @@ static size_t ucp_st_direct_offer_gpu(ucp_st_op_t *op, void *buffer)
         free(gpu);
         return 0;
     }
-    ucp_st_direct_op(op)->said = gpu;
+    ucp_st_direct_op(op)->gpu_offer = gpu;
     memcpy(buffer, gpu, sizeof(*gpu));
     return sizeof(*gpu);
 }
@@ -243,7 +243,7 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
     const ucp_st_direct_gpu_t *own;
     const char *why;
 
-    own          = ucp_st_direct_gpu_said(ucp_st_direct_op(op));
+    own          = ucp_st_direct_gpu_offered(ucp_st_direct_op(op));
     *is_paired_p = 0;
     if ((own->key.type == UCS_GSTREAM_TYPE_HOST) &&
         (other->key.type == UCS_GSTREAM_TYPE_HOST)) {
@@ -268,15 +268,15 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
  */
 static ucs_status_t ucp_st_direct_bind_proto(ucp_st_op_t *op,
                                              const ucp_st_direct_blob_t *blob,
-                                             const void *said)
+                                             const void *gpu_offer)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     ucp_st_direct_gpu_t gpu    = {.address = blob->address};
     ucs_status_t status;
     int is_paired;
 
-    if (said != NULL) {
-        memcpy(&gpu, said, sizeof(gpu));
+    if (gpu_offer != NULL) {
+        memcpy(&gpu, gpu_offer, sizeof(gpu));
     }
     status = ucp_st_direct_check_tier(op, &gpu, &is_paired);
     if (status != UCS_OK) {
@@ -344,8 +344,8 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
                                                               sizeof(blob)) :
                                           NULL);
     }
-    free(direct->said);
-    direct->said       = NULL;
+    free(direct->gpu_offer);
+    direct->gpu_offer  = NULL;
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
                                                      direct->piece));
     op->is_exact       = 1;
@@ -534,7 +534,7 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
     ucs_gstream_ipc_close(direct->other_ipc);
-    free(direct->said);
+    free(direct->gpu_offer);
     op->priv[UCP_ST_LANE_DIRECT] = NULL;
     if (direct->proto != UCP_ST_DIRECT_PAIRED) {
         ucs_gstream_word_put(direct->word);

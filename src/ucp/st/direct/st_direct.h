@@ -148,7 +148,7 @@ typedef struct ucp_st_direct_op {
                                         read-only then */
     uint64_t              other_address; /* ... in its process, if it is
                                         attached to; else 0; read-only */
-    ucp_st_direct_gpu_t   *said;     /* what was offered, or NULL; worker's
+    ucp_st_direct_gpu_t   *gpu_offer;/* what was offered, or NULL; worker's
                                         lock */
     ucs_gstream_memory_attr_t copier; /* device: its stream copies; read-only */
     ucs_gstream_copy_t    copy;      /* ... the piece that was claimed last */
@@ -380,7 +380,7 @@ int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
 
 /** What an operation has said; of the host if that is nothing. */
 const ucp_st_direct_gpu_t *
-ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct);
+ucp_st_direct_gpu_offered(const ucp_st_direct_op_t *direct);
 
 /** Have a peer's buffer be opened: the operation is in the device's list until
  *  it is. */
