@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gstream_memory.c - ranges of memory that devices reach, and pieces of such.
+ * gstream_memory.c - ranges of memory that devices reach, and blocks of such.
  *
  * A range is registered with a runtime when a command first names it, and stays
- * so until it is removed. The ranges are few: words and other small pieces come
+ * so until it is removed. The ranges are few: words and other small blocks come
  * out of large areas. These stay for the life of the process, as to unregister
  * memory waits for all of a device's streams.
  *
@@ -29,7 +29,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The least size of an area that pieces are cut from, in bytes */
+/* The least size of an area that blocks are cut from, in bytes */
 #define GSTREAM_MEMORY_AREA_SIZE 65536
 
 /* Pieces have the size of a cache line times a power of 2, up to 2^47 bytes */
@@ -52,13 +52,13 @@ typedef struct gstream_range {
 } gstream_range_t;
 
 
-/* A free piece: its first bytes name the next one. */
-typedef struct gstream_piece {
-    struct gstream_piece *next;
-} gstream_piece_t;
+/* A free block: its first bytes name the next one. */
+typedef struct gstream_block {
+    struct gstream_block *next;
+} gstream_block_t;
 
 
-/* The ranges in ascending order, and the free pieces by their size; all under
+/* The ranges in ascending order, and the free blocks by their size; all under
  * the lock. */
 static struct {
     pthread_mutex_t lock;
@@ -66,7 +66,7 @@ static struct {
     gstream_range_t *ranges;
     size_t          count;
     size_t          max;
-    gstream_piece_t *free[GSTREAM_MEMORY_NUM_SIZES];
+    gstream_block_t *free[GSTREAM_MEMORY_NUM_SIZES];
 } gstream_memory = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .cond = PTHREAD_COND_INITIALIZER
@@ -290,7 +290,7 @@ static unsigned gstream_memory_size_index(size_t length)
     return (lines == 1) ? 0 : (ucs_ilog2(lines - 1) + 1);
 }
 
-/* In a child that was forked, which has none of the pieces, nor anything that
+/* In a child that was forked, which has none of the blocks, nor anything that
  * was registered. Nobody else is there. */
 void gstream_memory_forked(void)
 {
@@ -300,13 +300,13 @@ void gstream_memory_forked(void)
     gstream_memory.count = 0;
 }
 
-/* Another area of free pieces. The lock is held. */
+/* Another area of free blocks. The lock is held. */
 static void gstream_memory_grow(unsigned index)
 {
     size_t size           = (size_t)UCS_ARCH_CACHE_LINE_SIZE << index;
     gstream_range_t range = {.length = ucs_max(size, GSTREAM_MEMORY_AREA_SIZE)};
     size_t count          = range.length / size;
-    gstream_piece_t *piece;
+    gstream_block_t *block;
     void *area;
 
     area = mmap(NULL, range.length, PROT_READ | PROT_WRITE,
@@ -325,16 +325,16 @@ static void gstream_memory_grow(unsigned index)
         return;
     }
     while (count-- > 0) {
-        piece                      = UCS_PTR_BYTE_OFFSET(area, count * size);
-        piece->next                = gstream_memory.free[index];
-        gstream_memory.free[index] = piece;
+        block                      = UCS_PTR_BYTE_OFFSET(area, count * size);
+        block->next                = gstream_memory.free[index];
+        gstream_memory.free[index] = block;
     }
 }
 
 void *ucs_gstream_memory_get(size_t length)
 {
     unsigned index = gstream_memory_size_index(length);
-    gstream_piece_t *piece;
+    gstream_block_t *block;
 
     if (index >= GSTREAM_MEMORY_NUM_SIZES) {
         return NULL;
@@ -343,26 +343,26 @@ void *ucs_gstream_memory_get(size_t length)
     if (gstream_memory.free[index] == NULL) {
         gstream_memory_grow(index);
     }
-    piece = gstream_memory.free[index];
-    if (piece != NULL) {
-        gstream_memory.free[index] = piece->next;
+    block = gstream_memory.free[index];
+    if (block != NULL) {
+        gstream_memory.free[index] = block->next;
     }
     pthread_mutex_unlock(&gstream_memory.lock);
-    return piece;
+    return block;
 }
 
 void ucs_gstream_memory_put(void *start, size_t length)
 {
-    gstream_piece_t *piece = start;
+    gstream_block_t *block = start;
     unsigned index         = gstream_memory_size_index(length);
 
-    if (piece == NULL) {
+    if (block == NULL) {
         return;
     }
     pthread_mutex_lock(&gstream_memory.lock);
-    if (gstream_memory_find((uintptr_t)piece) != NULL) { /* not a parent's */
-        piece->next                = gstream_memory.free[index];
-        gstream_memory.free[index] = piece;
+    if (gstream_memory_find((uintptr_t)block) != NULL) { /* not a parent's */
+        block->next                = gstream_memory.free[index];
+        gstream_memory.free[index] = block;
     }
     pthread_mutex_unlock(&gstream_memory.lock);
 }

@@ -107,13 +107,13 @@ uint8_t *st_fake_memory(void)
 /* What follows a control message is offers */
 static void fake_hear_bind(st_fake_t *fake, const uint8_t *data, size_t length)
 {
-    const ucp_st_msg_offer_t *offer;
+    const ucp_st_ctrl_offer_t *offer;
     size_t offset;
 
     ++fake->num_binds;
-    for (offset = sizeof(ucp_st_msg_op_t); offset < length;
+    for (offset = sizeof(ucp_st_ctrl_op_t); offset < length;
          offset += sizeof(*offer) + offer->length) {
-        offer = (const ucp_st_msg_offer_t*)(data + offset);
+        offer = (const ucp_st_ctrl_offer_t*)(data + offset);
         if (offer->lane == UCP_ST_LANE_DIRECT) {
             memcpy(&fake->blob, offer + 1, sizeof(fake->blob));
         }
@@ -128,18 +128,18 @@ static ucs_status_t fake_am_handler(void *arg, const void *header,
     st_fake_t *fake      = arg;
     const uint8_t *bytes = header;
     size_t offset;
-    const ucp_st_msg_hdr_t *hdr;
+    const ucp_st_ctrl_hdr_t *hdr;
 
     for (offset = sizeof(ucp_st_frame_t); offset < length;
          offset += hdr->length) {
-        hdr = (const ucp_st_msg_hdr_t*)(bytes + offset);
-        if (hdr->type == UCP_ST_MSG_MATCH) {
+        hdr = (const ucp_st_ctrl_hdr_t*)(bytes + offset);
+        if (hdr->type == UCP_ST_CTRL_MATCH) {
             memcpy(&fake->match, hdr, sizeof(fake->match));
             ++fake->num_matches;
-        } else if (hdr->type == UCP_ST_MSG_BIND) {
+        } else if (hdr->type == UCP_ST_CTRL_BIND) {
             fake_hear_bind(fake, bytes + offset, hdr->length);
-        } else if ((hdr->type == UCP_ST_MSG_UNMATCH) ||
-                   (hdr->type == UCP_ST_MSG_UNMATCH_ACK)) {
+        } else if ((hdr->type == UCP_ST_CTRL_UNMATCH) ||
+                   (hdr->type == UCP_ST_CTRL_UNMATCH_ACK)) {
             ++fake->num_unmatches;
         }
     }
@@ -427,7 +427,7 @@ void st_fake_add(st_fake_msg_t *frame, uint8_t type, const void *msg,
                  size_t length)
 {
     uint8_t *place       = &frame->data[frame->length];
-    ucp_st_msg_hdr_t hdr = {.type = type, .length = (uint16_t)length};
+    ucp_st_ctrl_hdr_t hdr = {.type = type, .length = (uint16_t)length};
 
     memcpy(place, msg, length);
     memcpy(place, &hdr, sizeof(hdr));
@@ -450,7 +450,7 @@ void st_fake_fix(st_fake_t *fake, st_fake_msg_t *frame)
 }
 
 void st_fake_answer(const st_fake_t *fake, ucp_st_lane_t lane,
-                    ucp_st_msg_match_t *match)
+                    ucp_st_ctrl_match_t *match)
 {
     *match          = fake->match;
     match->op_id    = 77;
@@ -551,11 +551,11 @@ void st_fake_bind(st_fake_t *fake, ucp_st_op_h op, const st_fake_offer_t *offer,
                   st_fake_msg_t *frame)
 {
     struct {
-        ucp_st_msg_op_t    msg;
-        ucp_st_msg_offer_t offer;
-        uint8_t            data[UCP_ST_PROTO_MAX_BLOB];
+        ucp_st_ctrl_op_t    msg;
+        ucp_st_ctrl_offer_t offer;
+        uint8_t             data[UCP_ST_PROTO_MAX_BLOB];
     } __attribute__((packed)) bind = {.msg = {.src_op_id = 77}};
-    ucp_st_msg_match_t match;
+    ucp_st_ctrl_match_t match;
 
     fake_await_match(fake, op);
     st_fake_answer(fake, offer->lane, &match);
@@ -566,8 +566,8 @@ void st_fake_bind(st_fake_t *fake, ucp_st_op_h op, const st_fake_offer_t *offer,
         memcpy(bind.data, offer->data, offer->length);
     }
     st_fake_frame(frame);
-    st_fake_add(frame, UCP_ST_MSG_MATCH, &match, sizeof(match));
-    st_fake_add(frame, UCP_ST_MSG_BIND, &bind,
+    st_fake_add(frame, UCP_ST_CTRL_MATCH, &match, sizeof(match));
+    st_fake_add(frame, UCP_ST_CTRL_BIND, &bind,
                 offsetof(__typeof__(bind), data) + offer->length);
 }
 
@@ -589,7 +589,7 @@ ucs_status_t st_fake_match(st_fake_t *fake, ucp_st_op_h op,
 
 void st_fake_unmatch(st_fake_t *fake, int32_t status)
 {
-    ucp_st_msg_op_t msg = {
+    ucp_st_ctrl_op_t msg = {
         .op_id     = fake->match.op_id,
         .src_op_id = 77,
         .status    = status
@@ -599,7 +599,7 @@ void st_fake_unmatch(st_fake_t *fake, int32_t status)
     int i;
 
     st_fake_frame(&frame);
-    st_fake_add(&frame, UCP_ST_MSG_UNMATCH, &msg, sizeof(msg));
+    st_fake_add(&frame, UCP_ST_CTRL_UNMATCH, &msg, sizeof(msg));
     st_fake_fix(fake, &frame);
     st_fake_send(fake, &frame);
     for (i = 0; (fake->num_unmatches == before) && (i < FAKE_ROUNDS); ++i) {

@@ -41,7 +41,7 @@ typedef struct {
     uint32_t             seq;    /* of its next frame */
 
     /* What the target has told since st_fake_renew() */
-    ucp_st_msg_match_t   match;  /* the last of them */
+    ucp_st_ctrl_match_t  match;  /* the last of them */
     unsigned             num_matches;
     ucp_st_direct_blob_t blob;   /* lane direct's offer */
     unsigned             num_binds;
@@ -98,7 +98,7 @@ void st_fake_fix(st_fake_t *fake, st_fake_msg_t *frame);
 
 /** The announcement that is the other half of the target's. */
 void st_fake_answer(const st_fake_t *fake, ucp_st_lane_t lane,
-                    ucp_st_msg_match_t *match);
+                    ucp_st_ctrl_match_t *match);
 
 /** What lane direct offers for a message. From 64k on it is mapped. */
 void st_fake_blob(size_t length, ucp_st_direct_blob_t *blob);

@@ -272,10 +272,10 @@ typedef struct {
 
 static watch_t seen;
 
-static int watch_has(const ucp_st_frame_t *frame, ucp_st_msg_type_t type)
+static int watch_has(const ucp_st_frame_t *frame, ucp_st_ctrl_type_t type)
 {
     size_t offset = sizeof(*frame);
-    const ucp_st_msg_hdr_t *hdr;
+    const ucp_st_ctrl_hdr_t *hdr;
 
     for (; offset < frame->length; offset += hdr->length) {
         hdr = UCS_PTR_BYTE_OFFSET(frame, offset);
@@ -300,9 +300,9 @@ static ucs_status_t watch_frames(unsigned id, void *header)
         return UCS_OK;
     }
     seen.num_behind += (seen.num_answers > 0);
-    seen.num_answers += watch_has(frame, UCP_ST_MSG_BYE_ACK);
+    seen.num_answers += watch_has(frame, UCP_ST_CTRL_BYE_ACK);
     __atomic_add_fetch(&seen.num_frames, 1, __ATOMIC_RELAXED);
-    __atomic_add_fetch(&seen.num_pings, watch_has(frame, UCP_ST_MSG_PING),
+    __atomic_add_fetch(&seen.num_pings, watch_has(frame, UCP_ST_CTRL_PING),
                        __ATOMIC_RELAXED);
     return UCS_OK;
 }
@@ -402,7 +402,7 @@ ST_CASE(bye_behind_much)
     st_hook_hold(side[ST_B].worker->uuid, 0);
     for (i = 0; i < 1000; ++i) {
         ucp_st_worker_lock(side[ST_B].worker);
-        ucp_st_ctrl_post(side[ST_B].peer, UCP_ST_MSG_PING, 0, 0);
+        ucp_st_ctrl_post(side[ST_B].peer, UCP_ST_CTRL_PING, 0, 0);
         ucp_st_worker_unlock(side[ST_B].worker);
     }
     ucp_st_leave_say_bye(side[ST_A].worker);
@@ -451,7 +451,7 @@ static void run_bye_crosses(int watched)
         ucp_st_worker_lock(side[i].worker);
     }
     for (i = 0; i < 2; ++i) {
-        ucp_st_ctrl_post(side[i].peer, UCP_ST_MSG_BYE, 0, 0);
+        ucp_st_ctrl_post(side[i].peer, UCP_ST_CTRL_BYE, 0, 0);
         side[i].worker->said_bye = 1;
     }
     for (i = 0; i < 2; ++i) {
@@ -512,7 +512,7 @@ ST_CASE(ends_meanwhile)
 }
 
 /* By their type; atomic */
-static unsigned num_sent[UCP_ST_MSG_LAST];
+static unsigned num_sent[UCP_ST_CTRL_LAST];
 
 /* UCP has no memory for the first frame with a message of each type */
 static ucs_status_t refuse_first(unsigned id, void *header)
@@ -521,9 +521,9 @@ static ucs_status_t refuse_first(unsigned id, void *header)
     ucs_status_t status         = UCS_OK;
     int type;
 
-    for (type = 0; (id == UCP_ST_NET_AM_CTRL) && (type < UCP_ST_MSG_LAST);
+    for (type = 0; (id == UCP_ST_NET_AM_CTRL) && (type < UCP_ST_CTRL_LAST);
          ++type) {
-        if (watch_has(frame, (ucp_st_msg_type_t)type) &&
+        if (watch_has(frame, (ucp_st_ctrl_type_t)type) &&
             (__atomic_fetch_add(&num_sent[type], 1, __ATOMIC_RELAXED) == 0)) {
             status = UCS_ERR_NO_MEMORY;
         }
@@ -531,7 +531,7 @@ static ucs_status_t refuse_first(unsigned id, void *header)
     return status;
 }
 
-static void check_sent_again(ucp_st_msg_type_t type)
+static void check_sent_again(ucp_st_ctrl_type_t type)
 {
     st_hook_am_send(NULL);
     CU_ASSERT(__atomic_load_n(&num_sent[type], __ATOMIC_RELAXED) > 1);
@@ -544,17 +544,18 @@ ST_CASE(sent_again)
 {
     st_hook_am_send(refuse_first);
     run_op_fails(ST_A, 0);
-    check_sent_again(UCP_ST_MSG_UNMATCH);
+    check_sent_again(UCP_ST_CTRL_UNMATCH);
     st_hook_am_send(refuse_first);
     run_freed(ST_B);
-    check_sent_again(UCP_ST_MSG_UNMATCH_ACK);
+    check_sent_again(UCP_ST_CTRL_UNMATCH_ACK);
     st_hook_am_send(refuse_first);
     run_declared_gone(ST_A);
-    check_sent_again(UCP_ST_MSG_GONE);
+    check_sent_again(UCP_ST_CTRL_GONE);
     st_hook_am_send(refuse_first);
     run_bye_unread();
-    CU_ASSERT(__atomic_load_n(&num_sent[UCP_ST_MSG_BYE], __ATOMIC_RELAXED) > 1);
-    check_sent_again(UCP_ST_MSG_BYE_ACK);
+    CU_ASSERT(__atomic_load_n(&num_sent[UCP_ST_CTRL_BYE], __ATOMIC_RELAXED) >
+              1);
+    check_sent_again(UCP_ST_CTRL_BYE_ACK);
 }
 
 /* A stream waits for a peer that goes on in its own time: it is sent something,
@@ -617,7 +618,7 @@ ST_CASE(both_freed)
 }
 
 /* Take a message as if it had come from the other side */
-static void scene_handle(scene_t *scene, int i, const ucp_st_msg_op_t *msg)
+static void scene_handle(scene_t *scene, int i, const ucp_st_ctrl_op_t *msg)
 {
     st_side_t *side = &scene->pair.side[i];
 
@@ -631,13 +632,13 @@ static void scene_handle(scene_t *scene, int i, const ucp_st_msg_op_t *msg)
 ST_CASE(strangers)
 {
     static scene_t scene;
-    ucp_st_msg_op_t good, msg;
+    ucp_st_ctrl_op_t good, msg;
     st_side_t *side;
 
     scene_init(&scene, 0);
     side = scene.pair.side;
-    good = (ucp_st_msg_op_t){
-        .hdr       = {.type = UCP_ST_MSG_UNMATCH, .length = sizeof(good)},
+    good = (ucp_st_ctrl_op_t){
+        .hdr       = {.type = UCP_ST_CTRL_UNMATCH, .length = sizeof(good)},
         .status    = UCS_ERR_IO_ERROR,
         .op_id     = scene.op[ST_B]->id,
         .src_op_id = scene.op[ST_A]->id
@@ -649,7 +650,7 @@ ST_CASE(strangers)
     msg.op_id = good.op_id + 1;
     scene_handle(&scene, ST_B, &msg);
     msg          = good;
-    msg.hdr.type = UCP_ST_MSG_UNMATCH_ACK; /* of what was not told */
+    msg.hdr.type = UCP_ST_CTRL_UNMATCH_ACK; /* of what was not told */
     scene_handle(&scene, ST_B, &msg);
 
     st_start(&side[ST_B], scene.op[ST_B]);

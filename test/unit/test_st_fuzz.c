@@ -229,7 +229,7 @@ static void round_more(bad_loop_t *loop, st_fake_msg_t *frame)
 {
     fuzz_t *fuzz        = &loop->fuzz;
     int is_free         = (loop->lane != UCP_ST_LANE_TRIG);
-    ucp_st_msg_op_t msg = {
+    ucp_st_ctrl_op_t msg = {
         .op_id     = loop->fake.match.op_id,
         .src_op_id = 77,
         .uses      = is_free ? fuzz_random(fuzz, 3) : 0,
@@ -240,7 +240,7 @@ static void round_more(bad_loop_t *loop, st_fake_msg_t *frame)
     if (is_free && (fuzz_random(fuzz, 2) == 0)) {
         fuzz_scribble(fuzz, &msg, sizeof(msg));
     }
-    st_fake_add(frame, (uint8_t)fuzz_random(fuzz, UCP_ST_MSG_LAST + 1), &msg,
+    st_fake_add(frame, (uint8_t)fuzz_random(fuzz, UCP_ST_CTRL_LAST + 1), &msg,
                 sizeof(msg));
 }
 

@@ -204,7 +204,7 @@ ST_CASE(claim_wraps)
         near.op[i]->started   = uses;
         near.op[i]->waited    = uses;
         near.op[i]->completed = uses;
-        direct                = near.op[i]->parts[UCP_ST_LANE_DIRECT];
+        direct                = near.op[i]->priv[UCP_ST_LANE_DIRECT];
         direct->begun         = uses;
         direct->mine->begun   = uses;
         direct->mine->count   = (i == ST_A) ? 0 : (uses * direct->num_pieces);
@@ -241,7 +241,7 @@ ST_CASE_CALL(status_good, run_status(UCS_ERR_NO_MEMORY, UCS_ERR_NO_MEMORY))
 /* An answer that nobody has asked for */
 static void run_answer(uint8_t type, int is_matched)
 {
-    ucp_st_msg_op_t msg = {.src_op_id = 77};
+    ucp_st_ctrl_op_t msg = {.src_op_id = 77};
     st_fake_msg_t frame;
     bad_t bad;
 
@@ -263,9 +263,9 @@ static void run_answer(uint8_t type, int is_matched)
     bad_cleanup(&bad);
 }
 
-ST_CASE_CALL(answer_cancel, run_answer(UCP_ST_MSG_CANCEL_ACK, 0))
-ST_CASE_CALL(answer_unmatch, run_answer(UCP_ST_MSG_UNMATCH_ACK, 0))
-ST_CASE_CALL(answer_matched, run_answer(UCP_ST_MSG_UNMATCH_ACK, 1))
+ST_CASE_CALL(answer_cancel, run_answer(UCP_ST_CTRL_CANCEL_ACK, 0))
+ST_CASE_CALL(answer_unmatch, run_answer(UCP_ST_CTRL_UNMATCH_ACK, 0))
+ST_CASE_CALL(answer_matched, run_answer(UCP_ST_CTRL_UNMATCH_ACK, 1))
 
 /* Messages that only other lanes take, and none */
 BAD_CASE(unknown, "direct")

@@ -31,7 +31,7 @@
 #include <sys/mman.h>
 
 
-/** What is looked for. */
+/** A look-up in the cache: which registration is wanted. */
 typedef struct uct_cxi_trig_cache_want {
     unsigned flags;     /**< Of the registration */
     int      is_missed; /**< It was not there */

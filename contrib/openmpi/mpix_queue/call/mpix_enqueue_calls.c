@@ -14,46 +14,57 @@
 #include "request/mpix_request.h"
 
 
-/* The usual way out does not look up anything. */
-static int mpix_enqueue_any(const char *func, MPIX_Queue queue, int count,
-                            MPI_Request *requests, int is_wait)
+/* What mpix_enqueue_requests() has left: collectives, and to raise errors. */
+static int mpix_enqueue_rest(const mpix_enqueue_call_t *call, int rc)
 {
-    const mpix_enqueue_call_t call = {func, queue, count, requests, is_wait};
-    int rc = mpix_enqueue_requests(func, queue, count, requests, is_wait);
-
     if (rc == MPIX_COLL_FOUND) {
-        rc = mpix_coll_enqueue(&call);
+        rc = mpix_coll_enqueue(call);
     }
-    if (ucs_likely(rc == MPI_SUCCESS)) {
-        return rc;
-    }
-    return mpix_raise(mpix_request_comm(count, requests), rc);
+    return (rc == MPI_SUCCESS) ?
+                   rc :
+                   mpix_raise(mpix_request_comm(call->count, call->requests),
+                              rc);
 }
 
 int MPIX_Enqueue_start_req(MPIX_Queue queue, MPI_Request *request)
 {
-    static const char func[] = "MPIX_Enqueue_start_req";
+    const mpix_enqueue_call_t call = {"MPIX_Enqueue_start_req", queue, 1,
+                                      request, 0};
+    int rc;
 
     /* As MPI_Start */
     if ((request != NULL) && (*request == MPI_REQUEST_NULL)) {
         return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_REQUEST,
+                          mpix_fail(call.func, MPI_ERR_REQUEST,
                                     "the request is MPI_REQUEST_NULL"));
     }
-    return mpix_enqueue_any(func, queue, 1, request, 0);
+    rc = mpix_enqueue_requests(&call);
+    return ucs_likely(rc == MPI_SUCCESS) ? rc : mpix_enqueue_rest(&call, rc);
 }
 
 int MPIX_Enqueue_startall(MPIX_Queue queue, int count, MPI_Request requests[])
 {
-    return mpix_enqueue_any("MPIX_Enqueue_startall", queue, count, requests, 0);
+    const mpix_enqueue_call_t call = {"MPIX_Enqueue_startall", queue, count,
+                                      requests, 0};
+    int rc = mpix_enqueue_requests(&call);
+
+    return ucs_likely(rc == MPI_SUCCESS) ? rc : mpix_enqueue_rest(&call, rc);
 }
 
 int MPIX_Enqueue_wait_req(MPIX_Queue queue, MPI_Request *request)
 {
-    return mpix_enqueue_any("MPIX_Enqueue_wait_req", queue, 1, request, 1);
+    const mpix_enqueue_call_t call = {"MPIX_Enqueue_wait_req", queue, 1,
+                                      request, 1};
+    int rc = mpix_enqueue_requests(&call);
+
+    return ucs_likely(rc == MPI_SUCCESS) ? rc : mpix_enqueue_rest(&call, rc);
 }
 
 int MPIX_Enqueue_waitall(MPIX_Queue queue, int count, MPI_Request requests[])
 {
-    return mpix_enqueue_any("MPIX_Enqueue_waitall", queue, count, requests, 1);
+    const mpix_enqueue_call_t call = {"MPIX_Enqueue_waitall", queue, count,
+                                      requests, 1};
+    int rc = mpix_enqueue_requests(&call);
+
+    return ucs_likely(rc == MPI_SUCCESS) ? rc : mpix_enqueue_rest(&call, rc);
 }

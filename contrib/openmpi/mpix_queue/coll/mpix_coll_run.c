@@ -59,8 +59,10 @@ static ucs_status_t mpix_coll_enqueue_copy(ucs_gstream_h stream,
 static int mpix_coll_run_round(const char *func, mpix_coll_t *coll,
                                const mpix_coll_step_t *step, int is_wait)
 {
-    return mpix_enqueue_requests(func, coll->runner, step->count,
-                                 coll->messages + step->first, is_wait);
+    const mpix_enqueue_call_t call = {func, coll->runner, step->count,
+                                      coll->messages + step->first, is_wait};
+
+    return mpix_enqueue_requests(&call);
 }
 
 /* Enqueues a step. */
@@ -135,7 +137,7 @@ static int mpix_coll_ready(const char *func, struct mpix_queue *queue,
         runner = coll->queue;
     }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_enqueue_requests(func, runner, 0, NULL, 0);
+        rc = mpix_enqueue_requests(&(const mpix_enqueue_call_t){func, runner});
     }
     return rc;
 }
@@ -446,8 +448,9 @@ static int mpix_coll_enqueue_rest(const mpix_enqueue_call_t *call,
         rc = mpix_coll_ready(call->func, call->queue, coll);
     }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_enqueue_requests(call->func, call->queue, num_rest, rest,
-                                   call->is_wait);
+        rc = mpix_enqueue_requests(&(const mpix_enqueue_call_t){
+            call->func, call->queue, num_rest, rest, call->is_wait
+        });
     }
     for (coll = colls; (rc == MPI_SUCCESS) && (coll != NULL);
          coll = coll->next) {

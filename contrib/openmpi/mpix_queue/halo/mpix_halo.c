@@ -434,8 +434,9 @@ static int mpix_halo_enqueue(const char *func, MPIX_Halo halo, int is_wait)
     rc = object->is_ending ?
                  mpix_fail(func, MPI_ERR_ARG,
                            "MPIX_Halo_free was called before") :
-                 mpix_enqueue_requests(func, object->queue, 1,
-                                       &object->exchange, is_wait);
+                 mpix_enqueue_requests(&(const mpix_enqueue_call_t){
+                     func, object->queue, 1, &object->exchange, is_wait
+                 });
     if (rc != MPI_SUCCESS) {
         comm = mpix_request_comm(1, &object->exchange);
         mpix_raise(comm, rc);

@@ -201,10 +201,10 @@ static int mpix_enqueue_fail(const mpix_enqueue_call_t *call,
                              mpix_enqueue_cause(status, is_start));
 }
 
-int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
-                          const MPI_Request *requests, int is_wait)
+int mpix_enqueue_requests(const mpix_enqueue_call_t *call)
 {
-    const mpix_enqueue_call_t call = {func, queue, count, requests, is_wait};
+    struct mpix_queue *queue = call->queue;
+    const char *func         = call->func;
     mpix_queue_set_t *set;
     ucs_status_t status;
     int rc;
@@ -214,15 +214,17 @@ int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
                          (void*)queue);
     }
 
-    if ((count < 0) || ((count > 0) && (requests == NULL))) {
-        return mpix_fail(func, (count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
-                         (count < 0) ? "the count of requests is %d" :
-                                       "%d requests at NULL", count);
+    if ((call->count < 0) || ((call->count > 0) && (call->requests == NULL))) {
+        return mpix_fail(func,
+                         (call->count < 0) ? MPI_ERR_COUNT : MPI_ERR_REQUEST,
+                         (call->count < 0) ? "the count of requests is %d" :
+                                             "%d requests at NULL",
+                         call->count);
     }
 
-    rc = mpix_enqueue_ops(func, queue, count, requests, &set);
+    rc = mpix_enqueue_ops(func, queue, call->count, call->requests, &set);
     if (rc == MPIX_JOINT_FOUND) {
-        return mpix_joint_enqueue(&call);
+        return mpix_joint_enqueue(call);
     }
     if (rc != MPI_SUCCESS) {
         return rc;
@@ -238,9 +240,10 @@ int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
         }
     }
 
-    status = is_wait ? ucp_st_enqueue_waitall(queue->st_queue, set->ops,
-                                              set->num_ops) :
-                       ucp_st_enqueue_startall(queue->st_queue, set->ops,
-                                               set->num_ops);
-    return (status == UCS_OK) ? MPI_SUCCESS : mpix_enqueue_fail(&call, status);
+    status = call->is_wait ?
+                     ucp_st_enqueue_waitall(queue->st_queue, set->ops,
+                                            set->num_ops) :
+                     ucp_st_enqueue_startall(queue->st_queue, set->ops,
+                                             set->num_ops);
+    return (status == UCS_OK) ? MPI_SUCCESS : mpix_enqueue_fail(call, status);
 }

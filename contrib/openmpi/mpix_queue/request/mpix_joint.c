@@ -499,8 +499,9 @@ static int mpix_joint_enqueue_split(const mpix_enqueue_call_t *call,
         rc = mpix_queue_get_st(call->func, call->queue);
     }
     if ((rc == MPI_SUCCESS) && (call->count > 1)) {
-        rc = mpix_enqueue_requests(call->func, call->queue, call->count, rest,
-                                   call->is_wait);
+        rc = mpix_enqueue_requests(&(const mpix_enqueue_call_t){
+            call->func, call->queue, call->count, rest, call->is_wait
+        });
     }
     for (i = 0; (i < call->count) && (rc == MPI_SUCCESS); ++i) {
         if (joints[i] != NULL) {

@@ -107,8 +107,7 @@ typedef struct mpix_enqueue_call {
 
 /* Start or wait for requests. Returns an MPI code that is not raised. Takes the
  * lock. */
-int mpix_enqueue_requests(const char *func, struct mpix_queue *queue, int count,
-                          const MPI_Request *requests, int is_wait);
+int mpix_enqueue_requests(const mpix_enqueue_call_t *call);
 
 /* The cause of a refusal, in the words of this interface. */
 const char *mpix_enqueue_cause(ucs_status_t status, int is_start);

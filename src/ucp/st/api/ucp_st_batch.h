@@ -76,7 +76,7 @@ typedef struct ucp_st_req_info {
 
 
 /**
- * Enqueue a send. Nothing happens before the stream reaches the start that
+ * Enqueue a send. It begins when the stream reaches the start that
  * @ref ucp_st_enqueue_batch_start enqueues.
  *
  * @param [in]  queue  The queue.

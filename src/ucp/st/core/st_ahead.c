@@ -137,7 +137,6 @@ ucs_status_t ucp_st_op_post_ahead(ucp_st_op_h op, ucp_st_queue_h queue,
                                   uint64_t uses)
 {
     ucs_status_t status = ucp_st_check_call((op != NULL) && (queue != NULL));
-    size_t marked;
 
     if (status != UCS_OK) {
         return status;
@@ -146,9 +145,7 @@ ucs_status_t ucp_st_op_post_ahead(ucp_st_op_h op, ucp_st_queue_h queue,
     ucp_st_worker_lock(queue->worker);
     status = ucp_st_queue_status(queue);
     if (status == UCS_OK) { /* it is of the queue's worker */
-        status     = ucp_st_op_check_all(&op, 1, ucp_st_queue_check_use, queue,
-                                         &marked);
-        op->marked = 0;
+        status = ucp_st_op_check_all(&op, 1, ucp_st_queue_check_use, queue);
     }
     if (status == UCS_OK) {
         status = ucp_st_ahead_post(op, queue, uses);

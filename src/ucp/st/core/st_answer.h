@@ -12,7 +12,8 @@
  *  next one. */
 ucs_status_t ucp_st_answer_add(ucp_st_worker_h worker);
 
-/** Undo that. On return no thread looks at the worker for an answer. */
+/** Undo ucp_st_answer_add(). On return no thread looks at the worker for an
+ *  answer. */
 void ucp_st_answer_remove(ucp_st_worker_h worker);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_component.c - objects with parts for components and lanes.
+ * st_component.c - objects with private data of components and lanes.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Of parts: enough for any type */
+/* Alignment of private data, bytes: enough for any type */
 #define UCP_ST_OBJECT_ALIGN 16
 
 static size_t ucp_st_object_align(size_t size)
@@ -22,27 +22,27 @@ static size_t ucp_st_object_align(size_t size)
 }
 
 void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
-                          size_t parts_offset)
+                          size_t priv_offset)
 {
-    size_t offsets[UCP_ST_PART_LAST] = {0};
+    size_t offsets[UCP_ST_PRIV_LAST] = {0};
     size_t total = ucp_st_object_align(size);
     const ucp_st_component_t *component;
-    void **parts, *result;
+    void **priv, *result;
     unsigned i;
 
     ucp_st_for_each_component(component) {
-        offsets[component->part] = total;
+        offsets[component->priv] = total;
         total += ucp_st_object_align(component->sizes[object]);
     }
     for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
-        offsets[UCP_ST_PART_LANES + i] = total;
+        offsets[UCP_ST_PRIV_LANES + i] = total;
         total += ucp_st_object_align(ucp_st_lane_table[i]->sizes[object]);
     }
     result = calloc(1, total);
     if (result != NULL) {
-        parts = UCS_PTR_BYTE_OFFSET(result, parts_offset);
-        for (i = 0; i < UCP_ST_PART_LAST; ++i) {
-            parts[i] = UCS_PTR_BYTE_OFFSET(result, offsets[i]);
+        priv = UCS_PTR_BYTE_OFFSET(result, priv_offset);
+        for (i = 0; i < UCP_ST_PRIV_LAST; ++i) {
+            priv[i] = UCS_PTR_BYTE_OFFSET(result, offsets[i]);
         }
     }
     return result;

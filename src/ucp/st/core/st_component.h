@@ -2,10 +2,10 @@
 /*
  * st_component.h - what core calls outside of core.
  *
- * A component has tables of functions here, and a part of its own in each
- * worker, peer and queue; a lane has (st_lane.h), too. st_components.c lists
- * them all. They include core; core includes none of them but ctrl, which is
- * below it.
+ * A component has tables of functions here, and private data in each worker,
+ * peer and queue. A lane has the same (st_lane.h). st_components.c lists them
+ * all. They include core; core includes none of them but ctrl, which is below
+ * it.
  */
 #ifndef UCP_ST_COMPONENT_H_
 #define UCP_ST_COMPONENT_H_
@@ -14,7 +14,7 @@
 
 struct ucp_st_waits;
 
-/** Objects that have parts for components and lanes. */
+/** Objects that have private data of components and lanes. */
 typedef enum {
     UCP_ST_OBJECT_WORKER,
     UCP_ST_OBJECT_PEER,
@@ -22,18 +22,18 @@ typedef enum {
     UCP_ST_OBJECT_LAST
 } ucp_st_object_t;
 
-/** The parts; that of a lane is number UCP_ST_PART_LANES + its id. */
+/** Whose private data; a lane has the number UCP_ST_PRIV_LANES + its id. */
 typedef enum {
-    UCP_ST_PART_CTRL,
-    UCP_ST_PART_WATCH,
-    UCP_ST_PART_RMA,
-    UCP_ST_PART_TAG,
-    UCP_ST_PART_LANES,
-    UCP_ST_PART_LAST = UCP_ST_PART_LANES + UCP_ST_LANE_LAST
-} ucp_st_part_t;
+    UCP_ST_PRIV_CTRL,
+    UCP_ST_PRIV_WATCH,
+    UCP_ST_PRIV_RMA,
+    UCP_ST_PRIV_TAG,
+    UCP_ST_PRIV_LANES,
+    UCP_ST_PRIV_LAST = UCP_ST_PRIV_LANES + UCP_ST_LANE_LAST
+} ucp_st_priv_t;
 
-/** Sizes of one component's or lane's parts, by object, bytes. */
-typedef size_t ucp_st_part_sizes_t[UCP_ST_OBJECT_LAST];
+/** Sizes of one component's or lane's private data, by object, bytes. */
+typedef size_t ucp_st_priv_sizes_t[UCP_ST_OBJECT_LAST];
 
 /** How long the end of a worker goes on because of a component. */
 typedef enum {
@@ -45,7 +45,7 @@ typedef enum {
 /** The lock is not held and no other thread uses the worker, unless a function
  *  says otherwise. */
 typedef struct ucp_st_worker_hooks {
-    /** Set the part up, which is all zero. */
+    /** Set the private data up, which is all zero. */
     void (*init)(ucp_st_worker_h worker);
 
     /** The UCP worker is there and the lanes are open: allocate the rest. The
@@ -84,7 +84,7 @@ typedef struct ucp_st_worker_hooks {
 
 /** The worker's lock is held. */
 typedef struct ucp_st_peer_hooks {
-    /** Set the part up, which is all zero. */
+    /** Set the private data up, which is all zero. */
     void (*init)(ucp_st_peer_h peer);
 
     /** The peer is gone (its `status`): end what needs it. */
@@ -93,13 +93,13 @@ typedef struct ucp_st_peer_hooks {
     /** Non-zero while something is under way that the peer takes part in. */
     int (*is_used)(ucp_st_peer_h peer);
 
-    /** The same, or a stream waits for something of the peer. */
+    /** Non-zero while is_used() is, or while a stream waits for the peer. */
     int (*is_awaited)(ucp_st_peer_h peer);
 } ucp_st_peer_hooks_t;
 
 /** The worker's lock is held, unless a function says otherwise. */
 typedef struct ucp_st_queue_hooks {
-    /** Set the part up, which is all zero. The lock is not held. */
+    /** Set the private data up, which is all zero. The lock is not held. */
     void (*init)(ucp_st_queue_h queue);
 
     /** Non-zero while the queue cannot be destroyed although its stream has
@@ -120,8 +120,8 @@ typedef struct ucp_st_queue_hooks {
 
 /** A component: no entry is empty. */
 typedef struct ucp_st_component {
-    ucp_st_part_t         part;
-    ucp_st_part_sizes_t   sizes;
+    ucp_st_priv_t         priv;
+    ucp_st_priv_sizes_t   sizes;
     ucp_st_worker_hooks_t worker;
     ucp_st_peer_hooks_t   peer;
     ucp_st_queue_hooks_t  queue;
@@ -139,12 +139,12 @@ extern const ucp_st_component_t *const
          (_it < &ucp_st_components[UCP_ST_NUM_COMPONENTS]) && \
          (((_component) = *_it) != NULL); ++_it)
 
-/** Allocate an object of `size` bytes and a part of it for each component and
- *  lane, all zero. The object has, at `parts_offset`, an array of
- *  UCP_ST_PART_LAST pointers, which is set to the parts. NULL without memory;
+/** Allocate an object of `size` bytes with the private data of each component
+ *  and lane, all zero. The object has, at `priv_offset`, an array of
+ *  UCP_ST_PRIV_LAST pointers to that data, which is set. NULL without memory;
  *  release with free(). */
 void *ucp_st_object_alloc(ucp_st_object_t object, size_t size,
-                          size_t parts_offset);
+                          size_t priv_offset);
 
 /** Functions that do nothing, for entries of tables, also of lanes. */
 void ucp_st_worker_hook_none(ucp_st_worker_h worker);

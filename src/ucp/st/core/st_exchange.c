@@ -54,16 +54,11 @@ static ucs_status_t ucp_st_exchange_check(ucp_st_exchange_h exchange,
                                           const ucp_st_op_h *ops, size_t count)
 {
     ucs_status_t status = ucp_st_exchange_check_new(exchange);
-    size_t marked, i;
 
     if ((status != UCS_OK) || (count == 0)) {
         return status;
     }
-    status = ucp_st_op_check_all(ops, count, ucp_st_exchange_check_op, NULL,
-                                 &marked);
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_exchange_check_op, NULL);
     if ((status == UCS_OK) && (ops[0]->worker != exchange->worker)) {
         ucs_error("the operations of an exchange belong to another worker");
         return UCS_ERR_INVALID_PARAM;

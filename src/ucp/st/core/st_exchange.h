@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_exchange.h - operations that are started together, waited for together,
- * and fail together. What a lane shares between them is in its part.
+ * and fail together. What a lane shares between them is in `priv`.
  */
 #ifndef UCP_ST_EXCHANGE_H_
 #define UCP_ST_EXCHANGE_H_
@@ -18,7 +18,7 @@ typedef struct ucp_st_exchange {
     uint8_t         is_coupled; /* read-only: see ucp_st_exchange.h */
     uint8_t         has_failed;
     size_t          refs;
-    void            *parts[UCP_ST_LANE_LAST]; /* malloc()ed by lanes, or NULL */
+    void            *priv[UCP_ST_LANE_LAST]; /* malloc()ed by lanes, or NULL */
     ucp_st_op_h     *ops;       /* read-only once it was started, but for
                                    those that have gone: NULL */
 } ucp_st_exchange_t;

@@ -12,7 +12,7 @@
  *  once, before its code runs on. */
 extern int ucp_st_fork_is_child;
 
-/** UCS_ERR_UNSUPPORTED, logged once. */
+/** Refuse a call in a forked process: UCS_ERR_UNSUPPORTED, logged once. */
 ucs_status_t ucp_st_fork_refuse(void);
 
 /** There is one worker more, or something else that has the library's thread:

@@ -31,7 +31,7 @@ typedef struct ucp_st_lane_worker_ops {
      *  The lock is not held, no other thread uses the worker. */
     ucs_status_t (*open)(ucp_st_worker_h worker);
 
-    /** Release it. All operations and peers are gone. The lock is not held, no
+    /** Undo open(). All operations and peers are gone. The lock is not held, no
      *  other thread uses the worker. */
     void (*close)(ucp_st_worker_h worker);
 
@@ -72,7 +72,8 @@ typedef struct ucp_st_lane_peer_ops {
     ucs_status_t (*connect)(ucp_st_peer_t *peer, const void *address,
                             size_t length);
 
-    /** Undo that. The lock is not held, no other thread uses the worker. */
+    /** Undo connect(). The lock is not held, and no other thread uses the
+     *  worker. */
     void (*disconnect)(ucp_st_peer_t *peer);
 
     /** Find out whether the peer is there; ucp_st_peer_lost() if not. */
@@ -81,8 +82,8 @@ typedef struct ucp_st_lane_peer_ops {
 
 /** For a queue. */
 typedef struct ucp_st_lane_queue_ops {
-    /** Set the part up, which is all zero. Sets the queue's `helper` if its
-     *  stream has something to do while it waits. */
+    /** Set the private data up, which is all zero. Sets the queue's `helper` if
+     *  its stream has something to do while it waits. */
     void (*init)(ucp_st_queue_h queue);
 
     /** The queue is being destroyed; its operations have left it. */
@@ -91,15 +92,15 @@ typedef struct ucp_st_lane_queue_ops {
 
 /** For an operation whose uses kernels of the application may start. */
 typedef struct ucp_st_lane_ahead_ops {
-    /** Fill in a handle for them. UCS_ERR_UNSUPPORTED, logged. The lock is
+    /** Fill in a handle for kernels. UCS_ERR_UNSUPPORTED, logged. The lock is
      *  released meanwhile. */
     ucs_status_t (*device)(ucp_st_op_t *op, ucp_st_device_op_t *device);
 
-    /** Let them, on the queue's stream, start and wait for the next uses, so
+    /** Let kernels on the queue's stream start and wait for the next uses, so
      *  many. UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
     ucs_status_t (*post)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t uses);
 
-    /** Non-zero while they have not waited for such a use. */
+    /** Non-zero while kernels have not waited for a use that was posted. */
     int (*is_open)(const ucp_st_op_t *op, uint64_t use);
 } ucp_st_lane_ahead_ops_t;
 
@@ -113,7 +114,7 @@ typedef struct ucp_st_lane_op_ops {
      *  take long. The worker's lock is not held. */
     void (*prepare)(ucp_st_op_t *op);
 
-    /** The operation was paired: set the lane's entry of its `parts`, allocate
+    /** The operation was paired: set the lane's entry of its `priv`, allocate
      *  what one use needs, and describe it to the peer in `blob`, of
      *  UCP_ST_PROTO_MAX_BLOB bytes, or what the lane has instead; `length_p` is
      *  set to the bytes written.
@@ -132,7 +133,7 @@ typedef struct ucp_st_lane_op_ops {
 
     /** Write the pages of registers that starts on streams of this type may
      *  store to, at most UCP_ST_LANE_MAX_CMDS, unless it has done so before;
-     *  returns how many. They are looked for without the lock. */
+     *  returns how many. The caller looks them up without the lock. */
     size_t (*pages)(ucp_st_op_t *op, ucs_gstream_type_t type,
                     ucs_gstream_word_t *pages);
 
@@ -146,8 +147,8 @@ typedef struct ucp_st_lane_op_ops {
      *  is not held. */
     size_t (*wait_words)(const ucp_st_op_t *op, ucs_gstream_word_t *words);
 
-    /** Write stream commands that follow that wait; returns how many, at most
-     *  UCP_ST_LANE_MAX_CMDS. The lock is not held. */
+    /** Write stream commands that follow the wait for the last use; returns how
+     *  many, at most UCP_ST_LANE_MAX_CMDS. The lock is not held. */
     size_t (*land)(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds);
 
     /** What kernels of the application start; NULL: nothing. */
@@ -206,7 +207,7 @@ typedef struct ucp_st_lane_op_ops {
 typedef struct ucp_st_lane_ops {
     const char               *name;
     ucp_st_lane_t            id;
-    ucp_st_part_sizes_t      sizes;
+    ucp_st_priv_sizes_t      sizes;
     ucp_st_lane_worker_ops_t worker;
     ucp_st_lane_peer_ops_t   peer;
     ucp_st_lane_queue_ops_t  queue;
@@ -282,11 +283,12 @@ void ucp_st_lanes_prepare(ucp_st_op_t *op);
  *  is held. */
 void ucp_st_lanes_revoke(ucp_st_op_t *op);
 
-/** Non-zero if is_busy() for one of them; the lock is held. */
+/** Non-zero if is_busy() of a lane that holds something for the operation. The
+ *  lock is held. */
 int ucp_st_lanes_are_busy(const ucp_st_op_t *op);
 
-/** Call release() of all of them but those in the bit mask `keep`. The lock
- *  is held. */
+/** Call release() of all lanes that hold something for the operation, but those
+ *  in the bit mask `keep`. The lock is held. */
 void ucp_st_lanes_release(ucp_st_op_t *op, unsigned keep);
 
 /** Call poll() of all open lanes. The lock is held. */

@@ -76,7 +76,7 @@ static void ucp_st_leave_fail_unmatched(ucp_st_peer_t *peer)
     }
 }
 
-void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     if (peer->state == UCP_ST_PEER_ACTIVE) {
         ucp_st_peer_set_state(peer, UCP_ST_PEER_QUIET);
@@ -88,7 +88,7 @@ void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
  * closes its endpoint at this answer, so nothing may be sent behind it. */
 static void ucp_st_leave_answer_bye(ucp_st_peer_t *peer)
 {
-    ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE_ACK, 0, 0);
+    ucp_st_ctrl_post(peer, UCP_ST_CTRL_BYE_ACK, 0, 0);
     ucp_st_peer_set_state(peer, UCP_ST_PEER_LEFT);
 }
 
@@ -110,7 +110,7 @@ static void ucp_st_leave_go_on(ucp_st_peer_t *peer)
     }
 }
 
-void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_leave_fail_unmatched(peer);
     peer->closed = 1;
@@ -125,7 +125,7 @@ void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
 }
 
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
-                                 const ucp_st_msg_op_t *msg)
+                                 const ucp_st_ctrl_op_t *msg)
 {
     peer->closed = 1;
     if (peer->state == UCP_ST_PEER_LEAVING) {
@@ -135,7 +135,7 @@ void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
 }
 
 /* The peer's earlier messages may not have been read yet */
-void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_peer_lost(peer, UCS_ERR_CONNECTION_RESET);
     ucp_st_peer_closed(peer);
@@ -194,7 +194,7 @@ void ucp_st_leave_say_bye(ucp_st_worker_h worker)
         if (peer->state == UCP_ST_PEER_LEFT) {
             ucp_st_peer_fail(peer, UCS_ERR_CANCELED);
         } else if (!peer->is_self) {
-            ucp_st_ctrl_post(peer, UCP_ST_MSG_BYE, 0, 0);
+            ucp_st_ctrl_post(peer, UCP_ST_CTRL_BYE, 0, 0);
         }
     }
     worker->said_bye = 1;
@@ -235,7 +235,7 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker)
     if (!worker->leaving) {
         worker->leaving = 1;
         ucs_list_for_each(peer, &worker->peers, list) {
-            ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
+            ucp_st_ctrl_post(peer, UCP_ST_CTRL_LEAVE, 0, 0);
         }
     }
     ucp_st_worker_unlock(worker);

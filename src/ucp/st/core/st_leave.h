@@ -23,19 +23,20 @@
 #include "core/st_peer.h"
 
 /** The peer matches nothing more. The lock is held, as for the next ones. */
-void ucp_st_leave_handle_leave(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
+void ucp_st_leave_handle_leave(ucp_st_peer_t *peer,
+                               const ucp_st_ctrl_op_t *msg);
 
 /** The peer has freed all that it had. */
-void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
+void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg);
 
 /** The peer knows of this side's BYE. */
 void ucp_st_leave_handle_bye_ack(ucp_st_peer_t *peer,
-                                 const ucp_st_msg_op_t *msg);
+                                 const ucp_st_ctrl_op_t *msg);
 
 /** The peer has declared this side gone. */
-void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg);
+void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg);
 
-/** As ucp_st_ctrl_up_t says. */
+/** ucp_st_ctrl_up_t.settle. */
 unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
                              int is_idle);
 
@@ -53,8 +54,8 @@ int ucp_st_leave_is_awaited(ucp_st_peer_t *peer);
 /** Send BYE to all peers. The lock is not held, nor for the next one. */
 void ucp_st_leave_say_bye(ucp_st_worker_h worker);
 
-/** `time` seconds after that: non-zero while it is worth while to wait for an
- *  answer. */
+/** `time` seconds after BYE was sent: non-zero while it is worth while to wait
+ *  for an answer. */
 int ucp_st_leave_is_worth_waiting(ucp_st_worker_h worker, double time);
 
 #endif

@@ -58,9 +58,9 @@ static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
 static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
 {
     ucp_st_worker_h worker    = op->worker;
-    ucp_st_msg_op_t msg       = {.op_id = op->remote_id, .src_op_id = op->id};
-    uint8_t data[UCP_ST_MSG_MAX];
-    ucp_st_msg_offer_t *offer = (ucp_st_msg_offer_t*)data;
+    ucp_st_ctrl_op_t msg       = {.op_id = op->remote_id, .src_op_id = op->id};
+    uint8_t data[UCP_ST_CTRL_MAX];
+    ucp_st_ctrl_offer_t *offer = (ucp_st_ctrl_offer_t*)data;
     const ucp_st_lane_ops_t *lane;
     ucs_status_t status;
     size_t length;
@@ -85,12 +85,12 @@ static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
         offer->length = length;
         offer         = UCS_PTR_BYTE_OFFSET(offer + 1, length);
     }
-    ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_BIND, &msg, data,
+    ucp_st_ctrl_post_with(op->peer, UCP_ST_CTRL_BIND, &msg, data,
                           UCS_PTR_BYTE_DIFF(data, offer));
 }
 
 /* Both announcements are known, and the operation is not in a list any more */
-static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
+static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_ctrl_match_t *msg)
 {
     int is_send        = (op->dir == UCP_ST_DIR_SEND);
     size_t send_length = is_send ? op->length : msg->length;
@@ -133,11 +133,11 @@ static void ucp_st_match_pair(ucp_st_op_t *op, const ucp_st_msg_match_t *msg)
 /* The first lane that both sides offered, and the peer's offer, which is among
  * those that follow a BIND message. NULL if there is none. */
 static const ucp_st_lane_ops_t *
-ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_msg_op_t *msg,
-                    const ucp_st_msg_offer_t **offer_p)
+ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_ctrl_op_t *msg,
+                    const ucp_st_ctrl_offer_t **offer_p)
 {
-    const ucp_st_msg_offer_t *offers[UCP_ST_LANE_LAST] = {NULL};
-    const ucp_st_msg_offer_t *offer = (const ucp_st_msg_offer_t*)(msg + 1);
+    const ucp_st_ctrl_offer_t *offers[UCP_ST_LANE_LAST] = {NULL};
+    const ucp_st_ctrl_offer_t *offer = (const ucp_st_ctrl_offer_t*)(msg + 1);
     const void *end                 = UCS_PTR_BYTE_OFFSET(msg, msg->hdr.length);
     unsigned i, id;
 
@@ -160,10 +160,10 @@ ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_msg_op_t *msg,
     return NULL;
 }
 
-void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
-    const ucp_st_msg_offer_t *offer;
+    const ucp_st_ctrl_offer_t *offer;
     const ucp_st_lane_ops_t *lane;
     ucs_status_t status;
 
@@ -203,7 +203,7 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     ucp_st_op_reap(op); /* it may be gone */
 }
 
-void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
+void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_ctrl_match_t *msg)
 {
     ucp_st_remote_op_t *remote;
     ucp_st_key_t *key;
@@ -234,7 +234,8 @@ void ucp_st_match_handle(ucp_st_peer_t *peer, const ucp_st_msg_match_t *msg)
     ucs_list_add_tail(&key->remote[!dir], &remote->list);
 }
 
-void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_match_handle_cancel(ucp_st_peer_t *peer,
+                                const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_remote_op_t *remote;
     ucp_st_key_t *key;
@@ -246,7 +247,7 @@ void ucp_st_match_handle_cancel(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
             ucs_list_for_each(remote, &key->remote[dir], list) {
                 if (remote->msg.op_id == msg->src_op_id) {
                     ucp_st_key_drop_remote(peer, key, remote);
-                    ucp_st_ctrl_post(peer, UCP_ST_MSG_CANCEL_ACK,
+                    ucp_st_ctrl_post(peer, UCP_ST_CTRL_CANCEL_ACK,
                                      msg->src_op_id, 0);
                     return;
                 }
@@ -333,9 +334,9 @@ static ucs_status_t ucp_st_match_check_self(const ucp_st_op_h *ops,
 /* Post the match message of an operation. The lock is held. */
 static ucs_status_t ucp_st_match_announce(ucp_st_op_t *op)
 {
-    ucp_st_msg_match_t *msg;
+    ucp_st_ctrl_match_t *msg;
 
-    msg = ucp_st_ctrl_reserve(op->peer, UCP_ST_MSG_MATCH, sizeof(*msg));
+    msg = ucp_st_ctrl_reserve(op->peer, UCP_ST_CTRL_MATCH, sizeof(*msg));
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -358,7 +359,7 @@ static void ucp_st_match_start(ucp_st_op_t *op)
 {
     ucp_st_remote_op_t *remote;
     ucs_list_link_t *remotes;
-    ucp_st_msg_match_t msg;
+    ucp_st_ctrl_match_t msg;
     ucs_status_t status;
     ucp_st_key_t *key;
 
@@ -398,7 +399,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
 {
     ucp_st_worker_h worker;
     ucs_status_t status;
-    size_t marked, i;
+    size_t i;
 
     if (count == 0) {
         return UCS_OK;
@@ -412,10 +413,7 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
     ucp_st_worker_lock(worker);
     /* Free what complete uses hold */
     ucp_st_lanes_progress_all(worker);
-    status = ucp_st_op_check_all(ops, count, ucp_st_match_check, NULL, &marked);
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_match_check, NULL);
     if ((status == UCS_OK) && blocking) {
         status = ucp_st_match_check_self(ops, count);
     }

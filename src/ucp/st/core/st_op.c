@@ -240,7 +240,7 @@ static void ucp_st_op_detach(ucp_st_op_t *op)
         if (op->key != NULL) {
             --op->key->count[op->dir];
         }
-        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_CANCEL, 0, op->id);
+        ucp_st_ctrl_post(op->peer, UCP_ST_CTRL_CANCEL, 0, op->id);
     } else if ((op->state == UCP_ST_OP_MATCHED) && (op->lane != NULL)) {
         ucp_st_lanes_revoke(op);
         if (op->peer->status == UCS_OK) {

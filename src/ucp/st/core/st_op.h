@@ -47,11 +47,11 @@ struct ucp_st_lane_ops;
 struct ucp_st_exchange;
 
 /**
- * Protected by the worker's lock, except for the lanes' parts, and for `waited`
- * and `last_seq`, which belong to the thread that calls for the operation's
- * queue: others read them atomically. They do not change once the operation was
- * freed. `state` is stored
- * with the lock held and may be read without it.
+ * Protected by the worker's lock, except for the lanes' private data, and for
+ * `waited` and `last_seq`. These two belong to the thread that calls for the
+ * operation's queue: others read them atomically. They do not change once the
+ * operation was freed. `state` is stored with the lock held and may be read
+ * without it.
  */
 typedef struct ucp_st_op {
     ucs_list_link_t     list;       /* in the worker's ops, on_stream or
@@ -68,8 +68,7 @@ typedef struct ucp_st_op {
     void                *buffer;
     size_t              length;     /* of the buffer */
     ucs_gstream_memory_attr_t memory; /* that it lies in */
-    int                 is_gone;    /* it does no more, when it was last asked;
-                                       atomic */
+    int                 is_gone;    /* ... no more, when last asked; atomic */
     ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
                                        NULL */
     ucs_gstream_cell_h  cell;       /* of the buffer's device, for pairs of
@@ -84,10 +83,10 @@ typedef struct ucp_st_op {
     uint64_t            completed;  /* uses whose completion was reaped */
     uint8_t             flags;      /* UCP_ST_OP_FLAG_* */
     uint8_t             freed : 1;  /* by the user */
-    uint8_t             peer_closed : 1; /* its region: it has said so */
-    uint8_t             is_told : 1;     /* to the peer, that it ends */
-    uint8_t             tells_late : 1;  /* it is told by ucp_st_op_settled() */
-    uint8_t             acks_late : 1;   /* ... its end is answered there */
+    uint8_t             peer_closed : 1; /* the peer has closed its region */
+    uint8_t             is_told : 1;     /* UNMATCH was posted */
+    uint8_t             tells_late : 1;  /* ucp_st_op_settled() posts it */
+    uint8_t             acks_late : 1;   /* ... and answers the peer's */
     uint8_t             lane_order[UCP_ST_PROTO_MAX_LANES]; /* that it may use;
                                        once paired, in the order of the send's
                                        side */
@@ -110,7 +109,7 @@ typedef struct ucp_st_op {
     uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
     ucs_status_t        status;     /* why it failed */
-    uint8_t             marked;     /* seen in the array being checked */
+    uint8_t             is_checked; /* of the array that is being checked */
     uint8_t             dir;        /* ucp_st_dir_t */
     uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched
                                      */
@@ -120,10 +119,10 @@ typedef struct ucp_st_op {
     ucp_st_queue_h      queue;      /* of the last start */
     uint64_t            started;    /* uses, counted when enqueued */
     uint64_t            waited;     /* waits enqueued */
-    uint64_t            last_seq;   /* last batch of `queue` that names it */
+    uint64_t            last_seq;   /* last submission to `queue` with it */
     uint64_t            start_seq;  /* that of the last start */
     uint64_t            ahead;      /* last use that was posted ahead, or 0 */
-    uint64_t            enqueued;   /* last use before those */
+    uint64_t            enqueued;   /* last use that was not */
     uint64_t            max_uses;   /* how many the peer takes part in */
     const struct ucp_st_lane_ops *lane; /* NULL: none chosen, or nothing to
                                            move */
@@ -132,7 +131,7 @@ typedef struct ucp_st_op {
     void                (*func_release)(void*); /* NULL once it was called */
     void                *data;      /* what a lane moves: the buffer or `stage`;
                                        set before its offer() and bind() */
-    void                *parts[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
+    void                *priv[UCP_ST_LANE_LAST]; /* of lanes, from offer() to
                                            release(); or NULL */
 } ucp_st_op_t;
 
@@ -141,12 +140,11 @@ typedef struct ucp_st_op {
 typedef ucs_status_t (*ucp_st_op_check_t)(ucp_st_queue_h queue,
                                           const ucp_st_op_t *op);
 
-/** Check operations, all of the worker of `queue` or else of the first one, and
- *  mark those that are good: the first `*marked_p` ones. The caller clears the
- *  marks. The lock is held where `check` needs it. */
+/** Check operations, each of which may be there once: all of the worker of
+ *  `queue`, or else of the first one. The lock is held where `check` needs
+ *  it. */
 ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
-                                 ucp_st_op_check_t check, ucp_st_queue_h queue,
-                                 size_t *marked_p);
+                                 ucp_st_op_check_t check, ucp_st_queue_h queue);
 
 /** Uses whose waits pass, whether the stream has come to them or not. */
 uint64_t ucp_st_op_uses_done(const ucp_st_op_t *op);
@@ -207,8 +205,8 @@ void ucp_st_op_complete_uses(ucp_st_op_t *op, uint64_t count);
  */
 void ucp_st_op_reap(ucp_st_op_t *op);
 
-/** Try that for all that commands of streams may name: the stream may have
- *  passed the last such command. The lock is held. */
+/** Try ucp_st_op_reap() for all operations that commands of streams may name:
+ *  the stream may have passed the last such command. The lock is held. */
 void ucp_st_op_reap_freed(ucp_st_worker_h worker);
 
 /** The worker is being destroyed: destroy all freed operations even if peers
@@ -226,7 +224,7 @@ void ucp_st_op_peer_done(ucp_st_op_t *op);
 void ucp_st_op_peer_gone(ucp_st_op_t *op);
 
 /** The peer freed its half, or it failed. The lock is held. */
-void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_msg_op_t *msg);
+void ucp_st_op_handle_unmatch(ucp_st_peer_h peer, const ucp_st_ctrl_op_t *msg);
 
 /** Change the state along an edge of the diagram. The lock is held. */
 void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
@@ -235,7 +233,8 @@ void ucp_st_op_set_state(ucp_st_op_t *op, ucp_st_op_state_t state);
  *  is in error, and no wait follows. The lock is held. */
 ucs_status_t ucp_st_op_free_begin(ucp_st_op_t *op);
 
-/** Free one for which that was good; it may be gone then. The lock is held. */
+/** Free an operation for which ucp_st_op_free_begin() was UCS_OK; it may be
+ *  gone then. The lock is held. */
 void ucp_st_op_free_end(ucp_st_op_t *op);
 
 /** Non-zero while the user's match goes on. */

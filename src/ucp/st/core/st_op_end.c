@@ -21,8 +21,8 @@
 
 #include <stdlib.h>
 
-/* This side still reads or writes what is the peer's, which relies on it that
- * nothing does once it was told of the end, or answered */
+/* This side still reads or writes memory of the peer. The peer relies on it
+ * that nothing does once it was told of the end, or answered. */
 static int ucp_st_op_is_reaching(const ucp_st_op_t *op)
 {
     return (op->lane != NULL) && op->lane->op.is_reaching(op);
@@ -30,7 +30,7 @@ static int ucp_st_op_is_reaching(const ucp_st_op_t *op)
 
 void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
 {
-    ucp_st_msg_op_t msg = {
+    ucp_st_ctrl_op_t msg = {
         .op_id     = op->remote_id,
         .src_op_id = op->id,
         .uses      = ucp_st_op_uses_done(op),
@@ -42,7 +42,7 @@ void ucp_st_op_tell_unmatched(ucp_st_op_t *op)
         return;
     }
     op->is_told = 1;
-    ucp_st_ctrl_post_with(op->peer, UCP_ST_MSG_UNMATCH, &msg, NULL, 0);
+    ucp_st_ctrl_post_with(op->peer, UCP_ST_CTRL_UNMATCH, &msg, NULL, 0);
 }
 
 void ucp_st_op_dispose(ucp_st_op_t *op)
@@ -125,8 +125,8 @@ void ucp_st_op_fail(ucp_st_op_t *op, ucs_status_t status)
     }
 }
 
-/* The last start is in a batch of this queue behind the first `passed` ones, or
- * kernels have not made it */
+/* The last start is in a submission of this queue behind the first `passed`
+ * ones, or kernels have not made it */
 static int ucp_st_op_is_unbegun(const ucp_st_op_t *op, ucp_st_queue_h queue,
                                 uint64_t passed)
 {
@@ -211,7 +211,7 @@ void ucp_st_exchange_put(ucp_st_exchange_t *exchange)
         return;
     }
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        free(exchange->parts[i]);
+        free(exchange->priv[i]);
     }
     free(exchange->ops);
     free(exchange);
@@ -313,7 +313,7 @@ void ucp_st_op_peer_done(ucp_st_op_t *op)
  * are delivered. Its own region is closed as well. So a half that was freed
  * here needs no answer. Zero if the operation is not gone, and still reaches
  * what is the peer's, which is to be answered when that is over. */
-static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_msg_op_t *msg)
+static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_ctrl_op_t *msg)
 {
     ucs_status_t status = ucp_st_proto_status(msg->status);
 
@@ -335,7 +335,7 @@ static int ucp_st_op_unmatched(ucp_st_op_t *op, const ucp_st_msg_op_t *msg)
     return 1;
 }
 
-void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
+void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
@@ -349,7 +349,7 @@ void ucp_st_op_handle_unmatch(ucp_st_peer_t *peer, const ucp_st_msg_op_t *msg)
     }
     /* Once the peer knows that the region is closed, it can get rid of work
      * that was to write here */
-    ucp_st_ctrl_post(peer, UCP_ST_MSG_UNMATCH_ACK, msg->src_op_id, 0);
+    ucp_st_ctrl_post(peer, UCP_ST_CTRL_UNMATCH_ACK, msg->src_op_id, 0);
 }
 
 void ucp_st_op_settled(ucp_st_op_t *op)
@@ -362,6 +362,6 @@ void ucp_st_op_settled(ucp_st_op_t *op)
     }
     if (op->acks_late) {
         op->acks_late = 0;
-        ucp_st_ctrl_post(op->peer, UCP_ST_MSG_UNMATCH_ACK, op->remote_id, 0);
+        ucp_st_ctrl_post(op->peer, UCP_ST_CTRL_UNMATCH_ACK, op->remote_id, 0);
     }
 }

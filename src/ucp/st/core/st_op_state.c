@@ -47,35 +47,47 @@ ucp_st_op_t *ucp_st_op_find(ucp_st_peer_t *peer, uint64_t id)
     return ((op == NULL) || (op->peer != peer)) ? NULL : op;
 }
 
-ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
-                                 ucp_st_op_check_t check, ucp_st_queue_h queue,
-                                 size_t *marked_p)
+static ucs_status_t ucp_st_op_check(const ucp_st_op_t *op,
+                                    ucp_st_worker_h worker,
+                                    ucp_st_op_check_t check,
+                                    ucp_st_queue_h queue)
 {
-    ucs_status_t status;
-    ucp_st_op_t *op;
-
-    for (*marked_p = 0; *marked_p < count; ++*marked_p) {
-        op = ops[*marked_p];
-        if (op == NULL) {
-            return UCS_ERR_INVALID_PARAM;
-        }
-        if (op->worker != ((queue != NULL) ? queue->worker : ops[0]->worker)) {
-            ucs_error("operation %p belongs to another worker than the %s", op,
-                      (queue != NULL) ? "queue" : "first one");
-            return UCS_ERR_INVALID_PARAM;
-        }
-        if (op->marked) {
-            ucs_log(op->worker->refuse_level, "operation %p is there twice",
-                    op);
-            return UCS_ERR_INVALID_PARAM;
-        }
-        status = check(queue, op);
-        if (status != UCS_OK) {
-            return status;
-        }
-        op->marked = 1;
+    if (op == NULL) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    return UCS_OK;
+    if (op->worker != worker) {
+        ucs_error("operation %p belongs to another worker than the %s", op,
+                  (queue != NULL) ? "queue" : "first one");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (op->is_checked) {
+        ucs_log(worker->refuse_level, "operation %p is there twice", op);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return check(queue, op);
+}
+
+ucs_status_t ucp_st_op_check_all(const ucp_st_op_h *ops, size_t count,
+                                 ucp_st_op_check_t check, ucp_st_queue_h queue)
+{
+    ucs_status_t status = UCS_OK;
+    size_t num_checked  = 0;
+    ucp_st_worker_h worker;
+
+    if ((count == 0) || (ops[0] == NULL)) {
+        return (count == 0) ? UCS_OK : UCS_ERR_INVALID_PARAM;
+    }
+    worker = (queue != NULL) ? queue->worker : ops[0]->worker;
+    while ((num_checked < count) && (status == UCS_OK)) {
+        status = ucp_st_op_check(ops[num_checked], worker, check, queue);
+        if (status == UCS_OK) {
+            ops[num_checked++]->is_checked = 1;
+        }
+    }
+    while (num_checked > 0) {
+        ops[--num_checked]->is_checked = 0;
+    }
+    return status;
 }
 
 /* Uses that have completed. The NIC's own count is ahead of `completed`, which

@@ -182,7 +182,7 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
         return peer;
     }
     peer = ucp_st_object_alloc(UCP_ST_OBJECT_PEER, sizeof(*peer),
-                               offsetof(ucp_st_peer_t, parts));
+                               offsetof(ucp_st_peer_t, priv));
     if (peer == NULL) {
         return NULL;
     }
@@ -198,12 +198,12 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     }
     ucs_list_add_tail(&worker->peers, &peer->list);
     if (worker->leaving) {
-        ucp_st_ctrl_post(peer, UCP_ST_MSG_LEAVE, 0, 0);
+        ucp_st_ctrl_post(peer, UCP_ST_CTRL_LEAVE, 0, 0);
     }
     return peer;
 }
 
-/* It is not gone, and something is to be decided about it */
+/* The peer is lost or leaving: something is to be decided about it */
 static int ucp_st_peer_is_going(const ucp_st_peer_t *peer)
 {
     return (peer->state == UCP_ST_PEER_LEAVING) ||
@@ -233,8 +233,8 @@ void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state)
     watch->going_peers += ucp_st_peer_is_going(peer);
 }
 
-/* One that has sent BYE is CANCELED, also if a transport has seen its endpoints
- * close meanwhile */
+/* A peer that has sent BYE is CANCELED, also if a transport has seen its
+ * endpoints close meanwhile */
 void ucp_st_peer_lost(ucp_st_peer_t *peer, ucs_status_t status)
 {
     if (peer->state >= UCP_ST_PEER_LOST) {
@@ -436,8 +436,8 @@ static ucs_status_t ucp_st_peer_connect(ucp_st_peer_t *peer,
     ucs_status_t status;
     void *ucp_address;
 
-    /* First, so that it is the process that is connected next. If another one
-     * has got its number, connecting fails. */
+    /* Before the peer is connected: if another process has got this one's
+     * number by then, connecting fails */
     if (!ucp_st_process_is_here(&peer->process)) {
         ucp_st_process_open(&process, &address->place, &worker->place);
         ucp_st_worker_lock(worker);
@@ -503,8 +503,8 @@ ucs_status_t ucp_st_peer_create(ucp_st_worker_h worker, const void *address,
 
 void ucp_st_peer_destroy(ucp_st_peer_h peer)
 {
-    /* It stays until the worker is destroyed: peers are often made again, and
-     * their messages may still come */
+    /* The peer stays until the worker is destroyed: peers are often made again,
+     * and their messages may still come */
 }
 
 void ucp_st_peers_cleanup(ucp_st_worker_h worker)

@@ -49,7 +49,7 @@ typedef enum {
  */
 typedef struct ucp_st_peer {
     ucs_list_link_t list;       /* in the worker's peers */
-    void            *parts[UCP_ST_PART_LAST]; /* read-only */
+    void            *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_worker_h worker;
     uint64_t        uuid;
     int             is_self;

@@ -12,7 +12,7 @@
 /** A peer's process. Read-only, but for what says otherwise. */
 typedef struct ucp_st_process {
     uint32_t pid;     /* 0: it is not of this node, or not known */
-    uint32_t start;   /* as of a place */
+    uint32_t start;   /* as in ucp_st_place_t */
     int      is_near; /* it is this process */
     int      is_open; /* its files can be opened */
     int      fd;      /* pidfd; or -1: the kernel has none */
@@ -36,14 +36,15 @@ static inline int ucp_st_process_is_here(const ucp_st_process_t *process)
     return process->pid != 0;
 }
 
-/** Undo that. */
+/** Undo ucp_st_process_open(). */
 void ucp_st_process_close(ucp_st_process_t *process);
 
 /** Non-zero if it is certain that the process has ended. The worker's lock is
  *  held. */
 int ucp_st_process_is_dead(ucp_st_process_t *process);
 
-/** The same, for another process of this node. Needs no lock. */
+/** Non-zero if it is certain that another process of this node has ended. Needs
+ *  no lock. */
 int ucp_st_process_has_ended(const ucp_st_process_t *process);
 
 #endif

@@ -75,28 +75,28 @@ typedef struct ucp_st_frame {
 
 /** Control messages. */
 typedef enum {
-    UCP_ST_MSG_MATCH,      /**< An operation was given to match */
-    UCP_ST_MSG_BIND,       /**< A paired operation: what its lanes offer */
-    UCP_ST_MSG_CANCEL,     /**< An operation being matched was freed */
-    UCP_ST_MSG_CANCEL_ACK, /**< ... and its match message is forgotten */
-    UCP_ST_MSG_UNMATCH,    /**< A matched operation was freed, or failed */
-    UCP_ST_MSG_UNMATCH_ACK,/**< ... and its peer's region is closed */
-    UCP_ST_MSG_PING,       /**< A stream waits for the receiver; fails where
+    UCP_ST_CTRL_MATCH,      /**< An operation was given to match */
+    UCP_ST_CTRL_BIND,       /**< A paired operation: what its lanes offer */
+    UCP_ST_CTRL_CANCEL,     /**< An operation being matched was freed */
+    UCP_ST_CTRL_CANCEL_ACK, /**< ... and its match message is forgotten */
+    UCP_ST_CTRL_UNMATCH,    /**< A matched operation was freed, or failed */
+    UCP_ST_CTRL_UNMATCH_ACK,/**< ... and its peer's region is closed */
+    UCP_ST_CTRL_PING,       /**< A stream waits for the receiver; fails where
                                 that is gone */
-    UCP_ST_MSG_GONE,       /**< The receiver was declared gone, and no region is
-                                open to it any more */
-    UCP_ST_MSG_LEAVE,      /**< The worker matches nothing more */
-    UCP_ST_MSG_BYE,        /**< The worker is being destroyed */
-    UCP_ST_MSG_BYE_ACK,    /**< ... and is not needed any more */
-    UCP_ST_MSG_LAST
-} ucp_st_msg_type_t;
+    UCP_ST_CTRL_GONE,       /**< The receiver was declared gone, and no region
+                                is open to it any more */
+    UCP_ST_CTRL_LEAVE,      /**< The worker matches nothing more */
+    UCP_ST_CTRL_BYE,        /**< The worker is being destroyed */
+    UCP_ST_CTRL_BYE_ACK,    /**< ... and is not needed any more */
+    UCP_ST_CTRL_LAST
+} ucp_st_ctrl_type_t;
 
 /** Head of every control message. */
-typedef struct ucp_st_msg_hdr {
-    uint8_t  type;     /**< @ref ucp_st_msg_type_t */
+typedef struct ucp_st_ctrl_hdr {
+    uint8_t  type;     /**< @ref ucp_st_ctrl_type_t */
     uint8_t  reserved;
     uint16_t length;   /**< Of the whole message, bytes */
-} __attribute__((packed)) ucp_st_msg_hdr_t;
+} __attribute__((packed)) ucp_st_ctrl_hdr_t;
 
 /** Whether an operation is of an exchange. */
 typedef enum {
@@ -105,41 +105,41 @@ typedef enum {
     UCP_ST_SHARES_COUPLED  /**< Of a coupled one */
 } ucp_st_shares_t;
 
-/** UCP_ST_MSG_MATCH */
-typedef struct ucp_st_msg_match {
-    ucp_st_msg_hdr_t hdr;
-    uint64_t         op_id;  /**< Sender's operation */
-    uint64_t         tag;
-    uint64_t         scope;
-    uint64_t         length; /**< Of its buffer, bytes */
-    uint8_t          dir;    /**< @ref ucp_st_dir_t */
-    uint8_t          mode;   /**< @ref ucp_st_mode_t */
-    uint8_t          lanes[UCP_ST_PROTO_MAX_LANES]; /**< That it may use, in
+/** UCP_ST_CTRL_MATCH */
+typedef struct ucp_st_ctrl_match {
+    ucp_st_ctrl_hdr_t hdr;
+    uint64_t          op_id;  /**< Sender's operation */
+    uint64_t          tag;
+    uint64_t          scope;
+    uint64_t          length; /**< Of its buffer, bytes */
+    uint8_t           dir;    /**< @ref ucp_st_dir_t */
+    uint8_t           mode;   /**< @ref ucp_st_mode_t */
+    uint8_t           lanes[UCP_ST_PROTO_MAX_LANES]; /**< That it may use, in
                                   order of preference */
-    uint8_t          shares; /**< @ref ucp_st_shares_t */
-    uint8_t          reserved;
-} __attribute__((packed)) ucp_st_msg_match_t;
+    uint8_t           shares; /**< @ref ucp_st_shares_t */
+    uint8_t           reserved;
+} __attribute__((packed)) ucp_st_ctrl_match_t;
 
 /** Head of what one lane offers, in a BIND message; its bytes follow. */
-typedef struct ucp_st_msg_offer {
+typedef struct ucp_st_ctrl_offer {
     uint8_t  lane;   /**< @ref ucp_st_lane_t */
     uint8_t  reserved;
     uint16_t length; /**< Bytes that follow */
-} __attribute__((packed)) ucp_st_msg_offer_t;
+} __attribute__((packed)) ucp_st_ctrl_offer_t;
 
 /** All others; what a type does not need is 0. BIND: offers follow. */
-typedef struct ucp_st_msg_op {
-    ucp_st_msg_hdr_t hdr;
-    uint64_t         op_id;     /**< Receiver's operation */
-    uint64_t         src_op_id; /**< Sender's operation */
-    uint64_t         uses;      /**< UNMATCH: uses that will still complete */
-    int32_t          status;    /**< UNMATCH: why, for the receiver */
-} __attribute__((packed)) ucp_st_msg_op_t;
+typedef struct ucp_st_ctrl_op {
+    ucp_st_ctrl_hdr_t hdr;
+    uint64_t          op_id;     /**< Receiver's operation */
+    uint64_t          src_op_id; /**< Sender's operation */
+    uint64_t          uses;      /**< UNMATCH: uses that will still complete */
+    int32_t           status;    /**< UNMATCH: why, for the receiver */
+} __attribute__((packed)) ucp_st_ctrl_op_t;
 
 /** Longest message. */
-#define UCP_ST_MSG_MAX \
-    (sizeof(ucp_st_msg_op_t) + (UCP_ST_LANE_LAST - 1) * \
-     (sizeof(ucp_st_msg_offer_t) + UCP_ST_PROTO_MAX_BLOB) + \
+#define UCP_ST_CTRL_MAX \
+    (sizeof(ucp_st_ctrl_op_t) + (UCP_ST_LANE_LAST - 1) * \
+     (sizeof(ucp_st_ctrl_offer_t) + UCP_ST_PROTO_MAX_BLOB) + \
      (UCP_ST_PROTO_MAX_DIRECT - UCP_ST_PROTO_MAX_BLOB))
 
 /** A status that a peer has sent: UCS_OK or an error, whatever it is. */
@@ -153,9 +153,9 @@ _Static_assert(sizeof(ucp_st_place_t) == 24, "wire format");
 _Static_assert(sizeof(ucp_st_address_hdr_t) == 40, "wire format");
 _Static_assert(sizeof(ucp_st_address_lane_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_frame_t) == 24, "wire format");
-_Static_assert(sizeof(ucp_st_msg_hdr_t) == 4, "wire format");
-_Static_assert(sizeof(ucp_st_msg_match_t) == 44, "wire format");
-_Static_assert(sizeof(ucp_st_msg_offer_t) == 4, "wire format");
-_Static_assert(sizeof(ucp_st_msg_op_t) == 32, "wire format");
+_Static_assert(sizeof(ucp_st_ctrl_hdr_t) == 4, "wire format");
+_Static_assert(sizeof(ucp_st_ctrl_match_t) == 44, "wire format");
+_Static_assert(sizeof(ucp_st_ctrl_offer_t) == 4, "wire format");
+_Static_assert(sizeof(ucp_st_ctrl_op_t) == 32, "wire format");
 
 #endif

@@ -4,9 +4,10 @@
  * commands of a stream.
  *
  * The operations of a call are all checked first. Then they are given to the
- * lanes, and enqueued as one sequence of stream commands, a batch, that ends
- * with the store of the batch's number. An error leaves the operations' counts
- * as they were, and what a lane was given serves the next try.
+ * lanes, and enqueued as one sequence of stream commands, a submission, that
+ * ends with the store of the submission's number. An error leaves the
+ * operations' counts as they were, and what a lane was given serves the next
+ * try.
  *
  * A start gives work to the lane and so takes the worker's lock. Under it the
  * counts move on as well, before the commands are enqueued without it: a stream
@@ -14,9 +15,9 @@
  * thread, which lets it go on, needs the lock. Meanwhile others see what they
  * see when the commands are in the stream and have not run:
  *
- *   - The batch has not passed, as only its last command says so. So neither an
- *     operation nor what its commands name is given back, even if it fails and
- *     is freed.
+ *   - The submission has not passed, as only its last command says so. So
+ *     neither an operation nor what its commands name is given back, even if it
+ *     fails and is freed.
  *   - An operation that fails, or whose queue or peer does, is halted before
  *     its start runs, which then has no effect, and its waits are released,
  *     also those that are enqueued later.
@@ -33,11 +34,11 @@
  * queue. An operation that fails meanwhile has a start that is not complete, so
  * that it puts the queue in error itself, and its waits pass.
  *
- * A stream of a device may fail in the midst of a batch, or be lost with its
- * device. The queue is in error then. In the first case the stream goes on with
- * what it has, and the queue is over when it is idle. In the second one nothing
- * more runs; but as nobody says what the device still does, the words that it
- * stores to are not used again.
+ * A stream of a device may fail in the midst of a submission, or be lost with
+ * its device. The queue is in error then. In the first case the stream goes on
+ * with what it has, and the queue is over when it is idle. In the second one
+ * nothing more runs; but as nobody says what the device still does, the words
+ * that it stores to are not used again.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -114,7 +115,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
         return UCS_ERR_INVALID_PARAM;
     }
     queue = ucp_st_object_alloc(UCP_ST_OBJECT_QUEUE, sizeof(*queue),
-                                offsetof(struct ucp_st_queue, parts));
+                                offsetof(struct ucp_st_queue, priv));
     if (queue == NULL) {
         status = UCS_ERR_NO_MEMORY;
         goto err_stream;
@@ -126,7 +127,7 @@ ucs_status_t ucp_st_queue_create(ucp_st_worker_h worker,
     if (status != UCS_OK) {
         goto err;
     }
-    status = ucp_st_calls_init(queue);
+    status = ucp_st_callbacks_init(queue);
     if (status != UCS_OK) {
         goto err;
     }
@@ -182,21 +183,21 @@ static void ucp_st_queue_forget(ucp_st_queue_h queue)
     }
 }
 
-/* Do what the service thread would do soon */
-static void ucp_st_queue_run_calls(ucp_st_queue_h queue)
+/* Run the callbacks that the service thread would run soon */
+static void ucp_st_queue_run_callbacks(ucp_st_queue_h queue)
 {
-    if (queue->calls != NULL) {
-        (void)ucp_st_calls_run(queue->calls);
+    if (ucp_st_queue_is_gpu(queue)) {
+        (void)ucp_st_callbacks_run(queue->callbacks);
     }
 }
 
-/* The stream runs nothing of the queue any more: what is open ends without
- * effect, as the queue is in error, and all has passed */
+/* The stream runs nothing of the queue any more. Open callbacks run without
+ * effect, as the queue is in error. All submissions have passed. */
 static void ucp_st_queue_end(ucp_st_queue_h queue)
 {
-    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALL], UINT64_MAX,
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_CALLBACK], UINT64_MAX,
                      __ATOMIC_RELEASE);
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED], queue->seq,
                      __ATOMIC_RELEASE);
 }
@@ -208,7 +209,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
 {
     ucs_status_t status;
 
-    if (queue->calls == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return;
     }
     status = ucs_gstream_query(queue->stream);
@@ -224,7 +225,7 @@ static void ucp_st_queue_check_stream(ucp_st_queue_h queue)
     }
 }
 
-/* Asked in vain: look after the stream now and then */
+/* Look after the stream now and then */
 void ucp_st_queue_ask(ucp_st_queue_h queue)
 {
     if (queue->is_cut || ((++queue->asked % UCP_ST_QUEUE_ASK_ROUNDS) == 0)) {
@@ -242,7 +243,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         ucp_st_queue_check_stream(queue);
     }
@@ -264,7 +265,7 @@ ucs_status_t ucp_st_queue_destroy(ucp_st_queue_h queue)
     ucs_list_del(&queue->list);
     --worker->num_queues[ucs_gstream_type(queue->stream)];
     ucp_st_worker_unlock(worker);
-    ucp_st_calls_cleanup(queue);
+    ucp_st_callbacks_cleanup(queue);
     if (!queue->is_lost) {
         ucp_st_queue_put_marks(queue);
     }
@@ -299,7 +300,7 @@ ucs_status_t ucp_st_queue_query(ucp_st_queue_h queue,
     if (status != UCS_OK) {
         return status;
     }
-    ucp_st_queue_run_calls(queue);
+    ucp_st_queue_run_callbacks(queue);
     if (ucp_st_queue_passed(queue) < queue->seq) {
         (void)ucp_st_progress(queue->worker);
         ucp_st_queue_ask(queue);
@@ -331,15 +332,15 @@ ucs_status_t ucp_st_queue_wait(ucp_st_queue_h queue,
          * ours. It is what wakes this thread most often. */
         status = ucs_gstream_synchronize_timeout(queue->stream,
                                                  UCP_ST_QUEUE_WAIT_SLICE);
-        if ((status == UCS_ERR_IO_ERROR) && (queue->calls != NULL)) {
+        if ((status == UCS_ERR_IO_ERROR) && ucp_st_queue_is_gpu(queue)) {
             ucp_st_queue_check_stream(queue);
             continue;
         }
         if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
             break;
         }
-        if ((status == UCS_OK) && (queue->calls != NULL)) {
-            ucp_st_progress_pause(&idle, 0); /* another thread runs its calls */
+        if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
+            ucp_st_progress_pause(&idle, 0); /* callbacks are being run */
         }
     }
     ucs_trace_end("ucp_st_queue_wait", begin);
@@ -468,21 +469,19 @@ static ucs_status_t ucp_st_wait_make(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Make the commands that start operations, or wait for them. While events are
- * recorded each operation has a span of its own; of an exchange the first one's
- * has all, as they share commands. */
-static ucs_status_t ucp_st_enqueue_make(ucp_st_queue_h queue,
-                                        const ucp_st_op_h *ops, size_t count,
-                                        int is_start, size_t *num_cmds)
+/* Make the commands that start operations, or wait for them, while events are
+ * recorded. Each operation has a span of its own; of an exchange the first
+ * one's has all, as they share commands. */
+static ucs_status_t ucp_st_enqueue_make_spans(ucp_st_queue_h queue,
+                                              const ucp_st_op_h *ops,
+                                              size_t count, int is_start,
+                                              size_t *num_cmds)
 {
     ucs_status_t (*make)(ucp_st_queue_h, const ucp_st_op_h*, size_t, size_t*) =
             is_start ? ucp_st_start_make : ucp_st_wait_make;
     ucs_status_t status = UCS_OK;
     size_t i;
 
-    if (!ucs_trace_is_on()) {
-        return make(queue, ops, count, num_cmds);
-    }
     for (i = 0; (i < count) && (status == UCS_OK); ++i) {
         *num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, ops[i],
                                       &queue->cmds[*num_cmds]);
@@ -503,7 +502,7 @@ static ucp_st_lane_t ucp_st_op_lane(const ucp_st_op_t *op)
     return (op->lane == NULL) ? UCP_ST_LANE_NONE : op->lane->id;
 }
 
-/* The operation's start is in the queue's last batch; the lock is held */
+/* The operation's start is in the queue's last submission; the lock is held */
 static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
                                 ucp_st_queue_saved_t *saved)
 {
@@ -520,7 +519,7 @@ static void ucp_st_start_commit(ucp_st_queue_h queue, ucp_st_op_t *op,
     ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], 1);
 }
 
-/* Undo that */
+/* Undo ucp_st_start_commit() */
 static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
                               const ucp_st_queue_saved_t *saved)
 {
@@ -534,40 +533,13 @@ static void ucp_st_start_undo(ucp_st_queue_h queue, ucp_st_op_t *op,
     ucp_st_queue_count(&queue->started[ucp_st_op_lane(op)], UINT64_MAX);
 }
 
-/* The operation's wait is in the queue's last batch */
+/* The operation's wait is in the queue's last submission */
 static void ucp_st_wait_commit(ucp_st_queue_h queue, ucp_st_op_t *op)
 {
     /* Without the lock: see ucp_st_waits_of_op() */
     __atomic_store_n(&op->last_seq, queue->seq, __ATOMIC_RELAXED);
     __atomic_store_n(&op->waited, op->started, __ATOMIC_RELAXED);
     ucp_st_queue_count(&queue->waited[ucp_st_op_lane(op)], 1);
-}
-
-/* Make the next batch: starts of all operations, or waits, or none. For starts
- * the lock is held. */
-static ucs_status_t ucp_st_enqueue_commit(ucp_st_queue_h queue,
-                                          const ucp_st_op_h *ops, size_t count,
-                                          int is_start)
-{
-    size_t num_cmds = 0;
-    ucs_status_t status;
-    size_t marked, i;
-
-    queue->num_stores = 0;
-    status = ucp_st_op_check_all(ops, count,
-                                 is_start ? ucp_st_queue_check_start :
-                                            ucp_st_queue_check_wait,
-                                 queue, &marked);
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_make(queue, ops, count, is_start, &num_cmds);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_queue_commit(queue, num_cmds);
-    }
-    for (i = 0; i < marked; ++i) {
-        ops[i]->marked = 0;
-    }
-    return status;
 }
 
 /* Have the stream's runtime take what the starts are to store to: that may be
@@ -597,66 +569,16 @@ static void ucp_st_start_reach(ucp_st_queue_h queue, const ucp_st_op_h *ops,
     ucp_st_worker_lock(queue->worker);
 }
 
-/* All or nothing */
-static ucs_status_t ucp_st_enqueue_starts(ucp_st_queue_h queue,
-                                          const ucp_st_op_h *ops, size_t count)
+static void ucp_st_starts_undo(ucp_st_queue_h queue, const ucp_st_op_h *ops,
+                               size_t count)
 {
-    ucs_status_t status;
     size_t i;
 
-    if (count == 0) {
-        return UCS_OK;
-    }
-    ucp_st_stage_look(ops, count);
     ucp_st_worker_lock(queue->worker);
-    if (queue->calls != NULL) {
-        ucp_st_start_reach(queue, ops, count);
-    }
-    status = ucp_st_queue_status(queue);
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_commit(queue, ops, count, 1);
-    }
-    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
-        ucp_st_start_commit(queue, ops[i], &queue->saved[i]);
+    for (i = 0; i < count; ++i) {
+        ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
     }
     ucp_st_worker_unlock(queue->worker);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_queue_submit(queue);
-    if (ucp_st_queue_has_batch(queue, status)) {
-        ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
-    } else {
-        ucp_st_worker_lock(queue->worker);
-        for (i = 0; i < count; ++i) {
-            ucp_st_start_undo(queue, ops[i], &queue->saved[i]);
-        }
-        ucp_st_worker_unlock(queue->worker);
-    }
-    return status;
-}
-
-static ucs_status_t ucp_st_enqueue_waits(ucp_st_queue_h queue,
-                                         const ucp_st_op_h *ops, size_t count)
-{
-    ucs_status_t status;
-    size_t i;
-
-    if (count == 0) {
-        return UCS_OK;
-    }
-    status = ucp_st_enqueue_commit(queue, ops, count, 0);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_queue_submit(queue);
-    for (i = 0; (i < count) && ucp_st_queue_has_batch(queue, status); ++i) {
-        ucp_st_wait_commit(queue, ops[i]);
-    }
-    if (ucp_st_queue_has_batch(queue, status)) {
-        ucp_st_queue_count(&queue->wait_words, queue->num_stores);
-    }
-    return status;
 }
 
 static ucs_status_t ucp_st_enqueue_prepare(ucp_st_queue_h queue,
@@ -674,11 +596,48 @@ ucs_status_t ucp_st_enqueue_startall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+    size_t num_cmds     = 0;
+    size_t i;
 
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_starts(queue, ops, count);
-        ucs_trace_end("ucp_st_enqueue_startall", begin);
+    if (status != UCS_OK) {
+        return status;
     }
+    if (count == 0) {
+        goto out;
+    }
+    ucp_st_stage_look(ops, count);
+    ucp_st_worker_lock(queue->worker);
+    if (ucp_st_queue_is_gpu(queue)) {
+        ucp_st_start_reach(queue, ops, count);
+    }
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_op_check_all(ops, count, ucp_st_queue_check_start,
+                                     queue);
+    }
+    if (status == UCS_OK) {
+        status = ucs_trace_is_on() ?
+                 ucp_st_enqueue_make_spans(queue, ops, count, 1, &num_cmds) :
+                 ucp_st_start_make(queue, ops, count, &num_cmds);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_commit(queue, num_cmds);
+    }
+    for (i = 0; (i < count) && (status == UCS_OK); ++i) {
+        ucp_st_start_commit(queue, ops[i], &queue->saved[i]);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    if (status != UCS_OK) {
+        goto out;
+    }
+    status = ucp_st_queue_submit(queue);
+    if (ucp_st_queue_is_submitted(queue, status)) {
+        ucp_st_queue_count(&queue->start_cmds, queue->num_stores);
+    } else {
+        ucp_st_starts_undo(queue, ops, count);
+    }
+out:
+    ucs_trace_end("ucp_st_enqueue_startall", begin);
     return status;
 }
 
@@ -692,11 +651,36 @@ ucs_status_t ucp_st_enqueue_waitall(ucp_st_queue_h queue,
 {
     uint64_t begin      = ucs_trace_begin();
     ucs_status_t status = ucp_st_enqueue_prepare(queue, ops, count);
+    size_t num_cmds     = 0;
+    size_t i;
 
-    if (status == UCS_OK) {
-        status = ucp_st_enqueue_waits(queue, ops, count);
-        ucs_trace_end("ucp_st_enqueue_waitall", begin);
+    if (status != UCS_OK) {
+        return status;
     }
+    if (count == 0) {
+        goto out;
+    }
+    status = ucp_st_op_check_all(ops, count, ucp_st_queue_check_wait, queue);
+    if (status == UCS_OK) {
+        status = ucs_trace_is_on() ?
+                 ucp_st_enqueue_make_spans(queue, ops, count, 0, &num_cmds) :
+                 ucp_st_wait_make(queue, ops, count, &num_cmds);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_commit(queue, num_cmds);
+    }
+    if (status != UCS_OK) {
+        goto out;
+    }
+    status = ucp_st_queue_submit(queue);
+    if (ucp_st_queue_is_submitted(queue, status)) {
+        for (i = 0; i < count; ++i) {
+            ucp_st_wait_commit(queue, ops[i]);
+        }
+        ucp_st_queue_count(&queue->wait_words, queue->num_stores);
+    }
+out:
+    ucs_trace_end("ucp_st_enqueue_waitall", begin);
     return status;
 }
 

@@ -7,7 +7,7 @@
 
 #include <ucp_st.h>
 
-#include "core/st_call.h"
+#include "core/st_callback.h"
 #include "core/st_component.h"
 
 #include <ucs_gstream_pair.h>
@@ -18,10 +18,11 @@ struct ucp_st_op;
 
 /** Words of a queue that its stream stores to or waits for. */
 typedef enum {
-    UCP_ST_QUEUE_WORD_PASSED, /**< Batches that have run; the stream stores */
-    UCP_ST_QUEUE_WORD_CALL,   /**< See st_call.h; the stream stores */
-    UCP_ST_QUEUE_WORD_BATCH,  /**< Of messages that are used once */
-    UCP_ST_QUEUE_WORD_RMA,    /**< Of one-sided operations, and a lane's id */
+    UCP_ST_QUEUE_WORD_PASSED,   /**< Submissions that have run; the stream
+                                     stores */
+    UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
+    UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
+    UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a lane's id */
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_LANE_LAST
 } ucp_st_queue_word_t;
 
@@ -35,45 +36,46 @@ typedef struct ucp_st_queue_saved {
 /**
  * Fields without a note are used by the thread that calls for this queue only.
  *
- * Every batch of commands ends with a store of its number, or of that of a call
- * (st_call.h). The stream's release store pairs with ucp_st_queue_passed()'s
- * acquire load, or with that of the thread which runs the call.
+ * Every submission of commands ends with a store of its number, or of that of a
+ * callback (st_callback.h). The stream's release store pairs with the acquire
+ * load of ucp_st_queue_passed(), or of the thread which runs the callback.
  */
 struct ucp_st_queue {
     ucs_list_link_t   list;   /* in the worker's queues; worker's lock */
-    void              *parts[UCP_ST_PART_LAST]; /* read-only */
+    void              *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_worker_h   worker; /* read-only */
     ucs_gstream_h     stream; /* read-only */
-    uint64_t          seq;    /* number of the last batch */
-    size_t            num_cmds; /* of that one */
-    uint8_t           is_cut; /* a part of that one at most is enqueued, and
-                                 nothing more will be */
+    uint64_t          seq;    /* number of the last submission */
+    size_t            num_cmds; /* of the last submission */
+    uint8_t           is_cut; /* ... which is enqueued in part at most;
+                                 nothing more is enqueued */
     uint8_t           is_lost;/* a device that is lost may store to `marks` */
     unsigned          asked;  /* times that the host has asked in vain */
-    uint64_t          seen;   /* batches that the host was told have run */
+    uint64_t          seen;   /* submissions that the host was told have run */
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
-    ucp_st_calls_t    *calls; /* of a stream that does not run functions of
-                                 lanes itself, or NULL; read-only */
+    ucp_st_callbacks_t *callbacks; /* of a GPU's stream, or NULL; read-only */
     ucs_status_t      status; /* set once under the lock, read without it */
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
     const ucs_gstream_helper_t *helper; /* what the stream does while it waits;
                                  or NULL; read-only, a lane's init() sets it */
-    ucs_gstream_cmd_t *cmds;  /* scratch for a batch, in one allocation with */
+    ucs_gstream_cmd_t *cmds;  /* scratch for a submission, allocated with */
     ucs_gstream_word_t *words;/* what its waits wait for, */
-    void              **items;/* lists for ucp_st_queue_add_call(), */
+    void              **items;/* lists for ucp_st_queue_add_callback(), */
     ucp_st_queue_saved_t *saved; /* and what its starts have changed */
     size_t            max_cmds;/* that there is room for; as many of the others
                                  */
     size_t            num_words; /* in use */
     size_t            num_items;
-    uint64_t          started[UCP_ST_LANE_LAST]; /* by lane; see */
-    uint64_t          waited[UCP_ST_LANE_LAST];  /* ucp_st_queue_count() */
-    uint64_t          start_cmds; /* of all starts; the same */
+    /* Counts, by ucp_st_queue_count() */
+    uint64_t          started[UCP_ST_LANE_LAST]; /* by lane */
+    uint64_t          waited[UCP_ST_LANE_LAST];
+    uint64_t          start_cmds; /* of all starts */
     uint64_t          wait_words; /* of all waits */
-    uint64_t          launches;   /* of all batches */
-    size_t            num_stores; /* of the batch that is being made: the former
-                                     or the latter */
+    uint64_t          launches;   /* of all submissions */
+
+    size_t            num_stores; /* of the submission that is being made:
+                                     `start_cmds` or `wait_words` */
     struct ucp_st_exchange *exchange; /* whose operations may be in that one;
                                      else NULL */
 };
@@ -90,21 +92,30 @@ static inline uint64_t ucp_st_queue_count(uint64_t *count, uint64_t value)
     return result;
 }
 
-/** Batches that have run, with their calls. What the stream did in them is
- *  visible. */
+/** Non-zero if the queue's stream is a GPU's, else it is a host stream. The
+ *  former announces functions of lanes (st_callback.h), may be lost with its
+ *  device, and must reach what it stores to. */
+static inline int ucp_st_queue_is_gpu(const struct ucp_st_queue *queue)
+{
+    return queue->callbacks != NULL;
+}
+
+/** Submissions that have run, with their callbacks. What the stream did in them
+ *  is visible. */
 static inline uint64_t ucp_st_queue_passed(ucp_st_queue_h queue)
 {
     uint64_t passed = __atomic_load_n(queue->marks[UCP_ST_QUEUE_WORD_PASSED],
                                       __ATOMIC_ACQUIRE);
     uint64_t called, first;
 
-    if (queue->calls == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return passed;
     }
-    called = __atomic_load_n(&queue->calls->passed, __ATOMIC_ACQUIRE);
+    called = __atomic_load_n(&queue->callbacks->passed, __ATOMIC_ACQUIRE);
     passed = (passed < called) ? called : passed;
-    /* Behind the word: calls of batches that the caller knows of are there */
-    first = __atomic_load_n(&queue->calls->first_seq, __ATOMIC_ACQUIRE);
+    /* Behind the word: callbacks of submissions that the caller knows of are
+     * there */
+    first = __atomic_load_n(&queue->callbacks->first_seq, __ATOMIC_ACQUIRE);
     return (passed < first) ? passed : (first - 1);
 }
 
@@ -135,23 +146,24 @@ ucs_status_t ucp_st_queue_check_start(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_check_use(ucp_st_queue_h queue,
                                     const struct ucp_st_op *op);
 
-/** Whether it may be waited for; the same, without the lock. */
+/** Whether an operation may be waited for on a queue. Logs why not. Needs no
+ *  lock. */
 ucs_status_t ucp_st_queue_check_wait(ucp_st_queue_h queue,
                                      const struct ucp_st_op *op);
 
 /** Add what the queue has counted. The lock is held. */
 void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats);
 
-/** Begin a batch: UCS_OK if the handle is one, the queue is not in error, and
- *  there is room in `cmds` for so many commands and what
+/** Begin a submission: UCS_OK if the handle is one, the queue is not in error,
+ *  and there is room in `cmds` for so many commands and what
  *  ucp_st_queue_enqueue() adds, and for as many items. */
 ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
  * Write to `cmd`, which is in `cmds`, a command that has a function of a lane
- * called: by the stream, or where that does not run such, soon after it comes
- * to the command (st_call.h). If `size` is not 0 `arg` is so many bytes, which
- * are copied when the batch is enqueued at the latest. How many commands were
+ * called: by a host stream, or soon after a GPU's stream comes to the command
+ * (st_callback.h). If `size` is not 0 `arg` is so many bytes, which are copied
+ * when the submission is enqueued at the latest. How many commands were
  * written: 1, or 0 if the one before serves this function, too.
  */
 size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
@@ -167,10 +179,11 @@ size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
                                void *const *items, size_t count,
                                ucs_gstream_cmd_t *cmd);
 
-/** The same for a function of a lane, as ucp_st_queue_add_func(). */
-size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *const *items, size_t count,
-                             ucs_gstream_cmd_t *cmd);
+/** ucp_st_queue_add_launch() for a function of a lane, which the stream of a
+ *  GPU announces as for ucp_st_queue_add_func(). */
+size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                                 void *const *items, size_t count,
+                                 ucs_gstream_cmd_t *cmd);
 
 /** Write to `cmd` the start of a use of a pair of streams, or add it to the
  *  command before; as ucp_st_queue_add_launch(). Takes the room of
@@ -180,34 +193,36 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
                              ucs_gstream_cmd_t *cmd);
 
 /**
- * Make the commands in `cmds`, and the store of the batch's number behind them,
- * the next batch, which is `seq` now: its calls are open. The caller counts
- * what is in it. UCS_ERR_NO_MEMORY, and there is none, if a call could not be
- * made.
+ * Make the commands in `cmds`, and the store of the submission's number behind
+ * them, the next submission, which is `seq` now: its callbacks are open. The
+ * caller counts what is in it. UCS_ERR_NO_MEMORY, and there is none, if a
+ * callback could not be made.
  */
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds);
 
 /**
- * Enqueue that batch. No lock is held: where the stream has no room its runtime
- * makes the caller wait until the stream goes on, for which other threads may
- * need the lock.
+ * Enqueue what ucp_st_queue_commit() made. No lock is held: where the stream
+ * has no room its runtime makes the caller wait until the stream goes on, for
+ * which other threads may need the lock.
  *
- * On error the batch is taken back and its number is free again, so that the
- * caller has to undo its counts; but if `is_cut` is set then, a part may be in
- * the stream. The queue is in error in that case, and all counts as enqueued:
- * the stream, which takes nothing more, runs that part.
+ * On error the submission is taken back and its number is free again, so that
+ * the caller has to undo its counts; but if `is_cut` is set then, a part may be
+ * in the stream. The queue is in error in that case, and all counts as
+ * enqueued: the stream, which takes nothing more, runs that part.
  */
 ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue);
 
-/** Both, for a caller that has nothing to count before, and holds no lock. */
+/** ucp_st_queue_commit() and _submit(), for a caller that has nothing to count
+ *  in between, and holds no lock. */
 ucs_status_t ucp_st_queue_enqueue(ucp_st_queue_h queue, size_t num_cmds);
 
 /** Say why a start or a wait is refused, at the level that the user chose. */
 #define ucp_st_refuse(_queue, ...) \
     ucs_log((_queue)->worker->refuse_level, __VA_ARGS__)
 
-/** After one of these two: the stream has the batch, or may have a part. */
-static inline int ucp_st_queue_has_batch(ucp_st_queue_h queue,
+/** After ucp_st_queue_submit() or _enqueue(): the stream has the submission, or
+ *  a part of it. */
+static inline int ucp_st_queue_is_submitted(ucp_st_queue_h queue,
                                          ucs_status_t status)
 {
     return (status == UCS_OK) || queue->is_cut;

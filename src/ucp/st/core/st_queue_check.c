@@ -88,16 +88,13 @@ ucs_status_t ucp_st_enqueue_check(ucp_st_queue_h queue, ucp_st_op_h op,
                                   int is_start)
 {
     ucs_status_t status = ucp_st_check_call((queue != NULL) && (op != NULL));
-    size_t marked;
 
     if (status == UCS_OK) {
         ucp_st_stage_look(&op, is_start ? 1 : 0);
         ucp_st_worker_lock(queue->worker);
-        status     = ucp_st_op_check_all(&op, 1,
-                                         is_start ? ucp_st_queue_check_start :
-                                                    ucp_st_queue_check_wait,
-                                         queue, &marked);
-        op->marked = 0;
+        status = ucp_st_op_check_all(&op, 1,
+                                     is_start ? ucp_st_queue_check_start :
+                                                ucp_st_queue_check_wait, queue);
         ucp_st_worker_unlock(queue->worker);
     }
     return status;

@@ -15,10 +15,10 @@
 
 /* Handlers of the messages about one operation; the lock is held */
 typedef void (*ucp_st_receive_handler_t)(ucp_st_peer_t *peer,
-                                         const ucp_st_msg_op_t *msg);
+                                         const ucp_st_ctrl_op_t *msg);
 
 static void ucp_st_receive_handle_done(ucp_st_peer_t *peer,
-                                       const ucp_st_msg_op_t *msg)
+                                       const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_op_t *op = ucp_st_op_find(peer, msg->op_id);
 
@@ -28,31 +28,31 @@ static void ucp_st_receive_handle_done(ucp_st_peer_t *peer,
 }
 
 static void ucp_st_receive_handle_ping(ucp_st_peer_t *peer,
-                                       const ucp_st_msg_op_t *msg)
+                                       const ucp_st_ctrl_op_t *msg)
 {
 }
 
 static const ucp_st_receive_handler_t
-ucp_st_receive_handlers[UCP_ST_MSG_LAST] = {
-    [UCP_ST_MSG_BIND]        = ucp_st_match_handle_bind,
-    [UCP_ST_MSG_CANCEL]      = ucp_st_match_handle_cancel,
-    [UCP_ST_MSG_CANCEL_ACK]  = ucp_st_receive_handle_done,
-    [UCP_ST_MSG_UNMATCH]     = ucp_st_op_handle_unmatch,
-    [UCP_ST_MSG_UNMATCH_ACK] = ucp_st_receive_handle_done,
-    [UCP_ST_MSG_PING]        = ucp_st_receive_handle_ping,
-    [UCP_ST_MSG_GONE]        = ucp_st_leave_handle_gone,
-    [UCP_ST_MSG_LEAVE]       = ucp_st_leave_handle_leave,
-    [UCP_ST_MSG_BYE]         = ucp_st_leave_handle_bye,
-    [UCP_ST_MSG_BYE_ACK]     = ucp_st_leave_handle_bye_ack
+ucp_st_receive_handlers[UCP_ST_CTRL_LAST] = {
+    [UCP_ST_CTRL_BIND]        = ucp_st_match_handle_bind,
+    [UCP_ST_CTRL_CANCEL]      = ucp_st_match_handle_cancel,
+    [UCP_ST_CTRL_CANCEL_ACK]  = ucp_st_receive_handle_done,
+    [UCP_ST_CTRL_UNMATCH]     = ucp_st_op_handle_unmatch,
+    [UCP_ST_CTRL_UNMATCH_ACK] = ucp_st_receive_handle_done,
+    [UCP_ST_CTRL_PING]        = ucp_st_receive_handle_ping,
+    [UCP_ST_CTRL_GONE]        = ucp_st_leave_handle_gone,
+    [UCP_ST_CTRL_LEAVE]       = ucp_st_leave_handle_leave,
+    [UCP_ST_CTRL_BYE]         = ucp_st_leave_handle_bye,
+    [UCP_ST_CTRL_BYE_ACK]     = ucp_st_leave_handle_bye_ack
 };
 
 /* A message of a peer that was declared gone. If it waits for this side, and
  * has not left, it was not told. */
 static void ucp_st_receive_from_gone(ucp_st_peer_t *peer, uint8_t type)
 {
-    if (type == UCP_ST_MSG_GONE) {
+    if (type == UCP_ST_CTRL_GONE) {
         ucp_st_peer_closed(peer);
-    } else if (((type == UCP_ST_MSG_PING) || (type == UCP_ST_MSG_BYE)) &&
+    } else if (((type == UCP_ST_CTRL_PING) || (type == UCP_ST_CTRL_BYE)) &&
                (peer->status != UCS_ERR_CANCELED) &&
                !ucp_st_ctrl_is_sending(peer)) {
         ucp_st_ctrl_tell_gone(peer);
@@ -62,23 +62,24 @@ static void ucp_st_receive_from_gone(ucp_st_peer_t *peer, uint8_t type)
 static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
                              size_t length)
 {
-    const ucp_st_msg_hdr_t *hdr = (const ucp_st_msg_hdr_t*)data;
+    const ucp_st_ctrl_hdr_t *hdr = (const ucp_st_ctrl_hdr_t*)data;
     size_t min_length;
 
-    if ((length < sizeof(*hdr)) || (hdr->type >= UCP_ST_MSG_LAST)) {
+    if ((length < sizeof(*hdr)) || (hdr->type >= UCP_ST_CTRL_LAST)) {
         return 0;
     }
-    min_length = (hdr->type == UCP_ST_MSG_MATCH) ? sizeof(ucp_st_msg_match_t) :
-                                                   sizeof(ucp_st_msg_op_t);
+    min_length = (hdr->type == UCP_ST_CTRL_MATCH) ?
+                         sizeof(ucp_st_ctrl_match_t) :
+                         sizeof(ucp_st_ctrl_op_t);
     if ((hdr->length < min_length) || (hdr->length > length)) {
         return 0;
     }
     if (peer->state == UCP_ST_PEER_GONE) {
         ucp_st_receive_from_gone(peer, hdr->type);
-    } else if (hdr->type == UCP_ST_MSG_MATCH) {
-        ucp_st_match_handle(peer, (const ucp_st_msg_match_t*)hdr);
+    } else if (hdr->type == UCP_ST_CTRL_MATCH) {
+        ucp_st_match_handle(peer, (const ucp_st_ctrl_match_t*)hdr);
     } else {
-        ucp_st_receive_handlers[hdr->type](peer, (const ucp_st_msg_op_t*)hdr);
+        ucp_st_receive_handlers[hdr->type](peer, (const ucp_st_ctrl_op_t*)hdr);
     }
     return hdr->length;
 }

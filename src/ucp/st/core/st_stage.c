@@ -73,8 +73,8 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
     if ((op->lane == NULL) || !ucp_st_stage_is_device(&op->memory)) {
         return UCS_OK;
     }
-    /* On every lane: a runtime would take it for the host's, and a card would
-     * send what its region still holds */
+    /* On every lane: a runtime would take the memory for the host's, and a card
+     * would send what its region still holds */
     if (__atomic_load_n(&op->is_gone, __ATOMIC_RELAXED)) {
         ucs_error("start of operation %p: its buffer %p was memory of %s and "
                   "is none any more", op, op->buffer,
@@ -82,7 +82,7 @@ ucs_status_t ucp_st_stage_check(ucp_st_queue_h queue, const ucp_st_op_t *op)
         return UCS_ERR_INVALID_PARAM;
     }
     if (!(ucp_st_stage_is_used(op) || op->early) ||
-        ucp_st_stage_is_func(queue) || (type == op->memory.type)) {
+        !ucp_st_queue_is_gpu(queue) || (type == op->memory.type)) {
         return UCS_OK;
     }
     ucp_st_refuse(queue, "start of operation %p: its buffer lies in memory of "
@@ -171,9 +171,10 @@ size_t ucp_st_stage_copy(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (!ucp_st_stage_is_used(op) || (op->dir != dir)) {
         return 0;
     }
-    if (!ucp_st_stage_is_func(queue)) {
+    if (ucp_st_queue_is_gpu(queue)) {
         return ucp_st_stage_cmds(op, cmds);
     }
+    /* By ucs_gstream_memory_copy() */
     cmds[0].type        = UCS_GSTREAM_CMD_FUNC;
     cmds[0].u.func.func = ucp_st_stage_func;
     cmds[0].u.func.arg  = op;

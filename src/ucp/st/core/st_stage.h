@@ -7,7 +7,7 @@
  * devices reach. The stream copies a send's data to there before it starts it,
  * and a receive's data from there once it has waited for it. So it is all in
  * the order of the stream, and a lane knows nothing of it. A use ends before
- * the next one starts: one piece of memory serves all uses of an operation.
+ * the next one starts: one block of memory serves all uses of an operation.
  */
 #ifndef UCP_ST_STAGE_H_
 #define UCP_ST_STAGE_H_
@@ -22,7 +22,7 @@ struct ucp_st_lane_ops;
 /** Commands that copy a use's data, at most */
 #define UCP_ST_STAGE_MAX_CMDS 2
 
-/** Ask whose the buffer's memory is, before it is matched. */
+/** Ask the runtimes whose memory the buffer lies in, before it is matched. */
 void ucp_st_stage_query(const void *buffer, size_t length,
                         ucs_gstream_memory_attr_t *attr);
 
@@ -43,22 +43,15 @@ static inline int ucp_st_stage_is_used(const ucp_st_op_t *op)
 ucs_status_t ucp_st_stage_set(ucp_st_op_t *op,
                               const struct ucp_st_lane_ops *lane);
 
-/** Nothing is staged any more; no lane uses the memory. */
+/** Give back the memory in place of the buffer, which no lane uses any more. */
 static inline void ucp_st_stage_release(ucp_st_op_t *op)
 {
     ucs_gstream_memory_put(op->stage, op->stage_length);
     op->stage = NULL;
 }
 
-/** A stream that runs functions at no cost has one copy from or to memory of
- *  devices, by ucs_gstream_memory_copy(). */
-static inline int ucp_st_stage_is_func(const struct ucp_st_queue *queue)
-{
-    return (ucs_gstream_caps(queue->stream) & UCS_GSTREAM_CAP_CHEAP) != 0;
-}
-
-/** Such a function could not copy: the operation or its queue fails. Runs on
- *  the stream; takes the worker's lock. */
+/** A host stream could not copy from or to memory of a device: the operation or
+ *  its queue fails. Runs on the stream; takes the worker's lock. */
 void ucp_st_stage_failed(ucp_st_op_t *op, ucs_status_t status);
 
 /** Before a start is checked, without a lock: ask the runtime whether the

@@ -59,8 +59,8 @@ typedef enum {
 size_t ucp_st_trace_make_cmd(ucp_st_trace_cmd_t which, const ucp_st_op_t *op,
                              ucs_gstream_cmd_t *cmd);
 
-/** Make such a command; returns how many: 0 if nothing is recorded. Reads only
- *  what the operation's match wrote. */
+/** Make a command of a span; returns how many: 0 if nothing is recorded. Reads
+ *  only what the operation's match wrote. */
 static inline size_t ucp_st_trace_cmd(ucp_st_trace_cmd_t which,
                                       const ucp_st_op_t *op,
                                       ucs_gstream_cmd_t *cmd)
@@ -81,7 +81,7 @@ static inline void ucp_st_trace_move(ucp_st_op_t *op)
     }
 }
 
-/** ... and has moved it. The lock is held. */
+/** A thread of the library has moved a use's data. The lock is held. */
 void ucp_st_trace_moved(const ucp_st_op_t *op, uint64_t use);
 
 #endif

@@ -65,9 +65,8 @@ static int ucp_st_ucp_has_component(const char *name)
     return is_there;
 }
 
-/* What ucp_context_query() says of types of memory is another thing: it names
- * those that one of the context's parts tells apart, if none copies them, too
- */
+/* ucp_context_query() does not tell: it names all types of memory that UCX
+ * tells apart, also those that nothing copies */
 int ucp_st_ucp_copies(ucs_gstream_type_t type)
 {
     static const char *const hip_names[]  = {"rocm_copy", "rocm_cpy", "rocm",
@@ -131,8 +130,9 @@ ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
     if (status == UCS_OK) {
         status = ucp_st_ucp_set_shm(config, "ERROR_HANDLING", "y");
     }
-    /* They take memory for receives 512 buffers at a time, 4.3 MB of a
-     * container's /dev/shm; few are in use at once, and more come as needed */
+    /* Such transports take memory for receives 512 buffers at a time, 4.3 MB of
+     * a container's /dev/shm; few are in use at once, and more come as
+     * needed */
     if (status == UCS_OK) {
         status = ucp_st_ucp_set_shm(config, "RX_BUFS_GROW", "64");
     }
@@ -237,9 +237,9 @@ ucs_status_t ucp_st_ucp_set_handler(ucp_worker_h ucp_worker, unsigned id,
     return ucp_worker_set_am_recv_handler(ucp_worker, &param);
 }
 
-/* UCP 1.13 calls what is in its memory for handlers where none was set, also
- * behind the largest number if there is room: there is none if that is the
- * first one that is set, and not small. */
+/* UCP 1.13 calls what its memory holds where no handler was set, also behind
+ * the largest number if there is room. There is no room if the largest number
+ * is set first, and is not small. */
 ucs_status_t ucp_st_ucp_drop_all(ucp_worker_h ucp_worker, unsigned count)
 {
     ucs_status_t status = UCS_OK;

@@ -57,7 +57,7 @@ int ucp_st_ucp_copies(ucs_gstream_type_t type);
  *  peer. */
 int ucp_st_ucp_is_local(ucs_status_t status);
 
-/** Non-zero if it was want of memory here, which may end. */
+/** Non-zero if an error of UCP is want of memory here, which may end. */
 static inline int ucp_st_ucp_is_full(ucs_status_t status)
 {
     return (status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE);

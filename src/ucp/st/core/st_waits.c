@@ -160,7 +160,7 @@ static void ucp_st_waits_add_op(ucp_st_waits_t *waits, const ucp_st_op_t *op)
  * named already */
 static void ucp_st_waits_add_remote(ucp_st_waits_t *waits,
                                     const ucp_st_op_t *op,
-                                    const ucp_st_msg_match_t *msg,
+                                    const ucp_st_ctrl_match_t *msg,
                                     unsigned count)
 {
     if (count >= UCP_ST_WAITS_MAX_OTHERS) {

@@ -54,7 +54,7 @@ void ucp_st_waits_add(ucp_st_waits_t *waits, const char *format, ...)
 void ucp_st_waits_begin(ucp_st_waits_t *waits, const char *who,
                         const ucp_st_look_t *look);
 
-/** The same for something of a worker, whose name comes first. */
+/** ucp_st_waits_begin() for something of a worker, whose name comes first. */
 void ucp_st_waits_begin_of(ucp_st_waits_t *waits, ucp_st_worker_h worker,
                            const char *what, const ucp_st_look_t *look);
 

@@ -126,8 +126,8 @@ static int ucp_st_watch_serve(void *arg)
     double left            = watch->asked_time + interval - now;
     int is_needed, next;
 
-    /* Before the look: what begins to wait behind that reads 0, and wakes this
-     * thread, as both take a lock */
+    /* Stored before the look: what begins to wait after it reads 0 and wakes
+     * this thread, as both take a lock */
     __atomic_store_n(&watch->is_watching, 0, __ATOMIC_RELAXED);
     ucp_st_worker_lock(worker);
     is_needed = ucp_st_watch_ask(worker, left <= 0);
@@ -172,12 +172,12 @@ static void ucp_st_watch_init(ucp_st_worker_h worker)
         watch->interval      = ucs_min(watch->interval, warn_time);
         watch->look_interval = ucs_min(watch->look_interval, warn_time / 8);
     }
-    ucp_st_call_init(worker);
+    ucp_st_callback_init(worker);
 }
 
 static void ucp_st_watch_cleanup(ucp_st_worker_h worker)
 {
-    ucp_st_call_cleanup(worker);
+    ucp_st_callback_cleanup(worker);
 }
 
 static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
@@ -185,7 +185,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
     ucp_st_watch_t *watch = ucp_st_watch(worker);
     ucs_status_t status;
 
-    status = ucp_st_call_start(worker);
+    status = ucp_st_callback_start(worker);
     if (status != UCS_OK) {
         return status;
     }
@@ -204,7 +204,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
 err_stop:
     ucp_st_service_remove(&watch->service);
 err_stop_calls:
-    ucp_st_call_stop(worker);
+    ucp_st_callback_stop(worker);
     return status;
 }
 
@@ -229,7 +229,7 @@ static void ucp_st_watch_stop(ucp_st_worker_h worker)
 {
     ucp_st_answer_remove(worker);
     ucp_st_service_remove(&ucp_st_watch(worker)->service);
-    ucp_st_call_stop(worker);
+    ucp_st_callback_stop(worker);
 }
 
 static void ucp_st_watch_peer_gone(ucp_st_peer_t *peer)
@@ -239,7 +239,7 @@ static void ucp_st_watch_peer_gone(ucp_st_peer_t *peer)
 }
 
 const ucp_st_component_t ucp_st_watch_component = {
-    .part   = UCP_ST_PART_WATCH,
+    .priv   = UCP_ST_PRIV_WATCH,
     .sizes  = {[UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_watch_t)},
     .worker = {
         .init    = ucp_st_watch_init,

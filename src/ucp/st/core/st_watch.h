@@ -6,12 +6,13 @@
 #ifndef UCP_ST_WATCH_H_
 #define UCP_ST_WATCH_H_
 
-#include "core/st_call.h"
+#include "core/st_callback.h"
 #include "core/st_peer.h"
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's private data. Protected by its lock unless a field says
+ *  otherwise. */
 typedef struct ucp_st_watch {
     unsigned                going_peers; /* not gone, but lost or leaving */
     double                  interval;    /* of questions about peers, s;
@@ -20,12 +21,12 @@ typedef struct ucp_st_watch {
                                             s; read-only */
     double                  look_time;   /* of the last one, s */
     unsigned                look_count;  /* what it has seen */
-    double                  last_time;   /* of these by the host, s */
-    ucp_st_peer_t           *last_asked; /* since then; only compared */
+    double                  last_time;   /* when a host last asked, s */
+    ucp_st_peer_t           *last_asked; /* peer that was; only compared */
     ucp_st_service_client_t service;     /* its own */
     double                  asked_time;  /* of its last questions; its own */
     int                     is_watching; /* it will look again; atomic */
-    ucp_st_call_worker_t    calls;       /* see there */
+    ucp_st_callback_worker_t callbacks;  /* see there */
     ucs_list_link_t         answering;   /* st_answer.c's; its lock */
 } ucp_st_watch_t;
 
@@ -33,7 +34,7 @@ extern const ucp_st_component_t ucp_st_watch_component;
 
 static inline ucp_st_watch_t *ucp_st_watch(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_WATCH];
+    return worker->priv[UCP_ST_PRIV_WATCH];
 }
 
 /** Have the service thread look after peers now. With the lock held or not. */

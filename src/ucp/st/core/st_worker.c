@@ -163,7 +163,7 @@ static ucs_status_t ucp_st_worker_alloc(ucp_st_worker_h *worker_p)
     ucs_status_t status;
 
     worker = ucp_st_object_alloc(UCP_ST_OBJECT_WORKER, sizeof(*worker),
-                                 offsetof(struct ucp_st_worker, parts));
+                                 offsetof(struct ucp_st_worker, priv));
     if (worker == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

@@ -23,13 +23,13 @@ struct ucp_st_lane_ops;
 KHASH_MAP_INIT_INT64(ucp_st_ops, struct ucp_st_op*)
 
 /**
- * Locks: `lock` protects all fields below it, and every peer, operation and
- * part of the worker, unless their fields say otherwise. UCP is never called
- * with it held: UCP's callbacks take it, possibly under a lock of UCP's.
+ * Locks: `lock` protects all fields below it, every peer and operation, and all
+ * private data of the worker, unless their fields say otherwise. UCP is never
+ * called with it held: UCP's callbacks take it, possibly under a lock of UCP's.
  * Streams never wait for it.
  */
 struct ucp_st_worker {
-    void              *parts[UCP_ST_PART_LAST]; /* read-only */
+    void              *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_config_t   config;     /* read-only */
     ucp_context_h     own_context;/* read-only; NULL on a user's worker */
     ucp_worker_h      ucp_worker; /* read-only */

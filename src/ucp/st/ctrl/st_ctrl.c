@@ -85,7 +85,7 @@ static void ucp_st_ctrl_drop(ucp_st_peer_t *peer)
     }
 }
 
-void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
+void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
                           size_t length)
 {
     ucp_st_ctrl_peer_t *self   = ucp_st_ctrl_peer(peer);
@@ -93,7 +93,7 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     ucp_st_ctrl_frame_t *frame = ucs_list_is_empty(&self->frames) ? NULL :
                                  ucs_list_tail(&self->frames,
                                                ucp_st_ctrl_frame_t, list);
-    ucp_st_msg_hdr_t *hdr;
+    ucp_st_ctrl_hdr_t *hdr;
 
     if ((frame == NULL) || ((frame->length + length) > max_length)) {
         frame = malloc(sizeof(*frame) + max_length);
@@ -106,7 +106,7 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
         ucp_st_ctrl(peer->worker)->is_new = 1;
         ucp_st_ctrl_list(peer);
     }
-    hdr            = (ucp_st_msg_hdr_t*)(frame->data + frame->length);
+    hdr            = (ucp_st_ctrl_hdr_t*)(frame->data + frame->length);
     frame->length += length;
     hdr->type      = type;
     hdr->reserved  = 0;
@@ -114,21 +114,21 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
     return hdr;
 }
 
-/* Behind BYE there is only the answer to the peer's, and nothing behind that,
- * nor to a lost peer */
+/* What may be posted: behind BYE only BYE_ACK, and nothing behind that, or to a
+ * lost peer */
 static int ucp_st_ctrl_is_open(const ucp_st_peer_t *peer,
-                               ucp_st_msg_type_t type)
+                               ucp_st_ctrl_type_t type)
 {
     return (peer->state <= UCP_ST_PEER_LEAVING) &&
-           (!peer->worker->said_bye || (type == UCP_ST_MSG_BYE_ACK));
+           (!peer->worker->said_bye || (type == UCP_ST_CTRL_BYE_ACK));
 }
 
-void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_msg_type_t type,
-                           const ucp_st_msg_op_t *params, const void *data,
+void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
+                           const ucp_st_ctrl_op_t *params, const void *data,
                            size_t length)
 {
-    ucp_st_msg_op_t *msg;
-    ucp_st_msg_hdr_t hdr;
+    ucp_st_ctrl_op_t *msg;
+    ucp_st_ctrl_hdr_t hdr;
 
     if (!ucp_st_ctrl_is_open(peer, type)) {
         return;
@@ -150,7 +150,7 @@ void ucp_st_ctrl_ping(ucp_st_peer_t *peer)
 {
     if (!peer->is_self && ucp_st_ctrl_is_known(peer) &&
         !ucp_st_ctrl_is_sending(peer)) {
-        ucp_st_ctrl_post(peer, UCP_ST_MSG_PING, 0, 0);
+        ucp_st_ctrl_post(peer, UCP_ST_CTRL_PING, 0, 0);
     }
 }
 
@@ -178,12 +178,12 @@ void ucp_st_ctrl_cut(ucp_st_peer_t *peer)
 /* Without memory a later question of the peer brings it about */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
 {
-    ucp_st_msg_op_t *msg;
+    ucp_st_ctrl_op_t *msg;
 
     ucp_st_ctrl_cut(peer);
     if (ucp_st_net_peer(peer)->was_made &&
         !ucp_st_process_is_dead(&peer->process)) {
-        msg = ucp_st_ctrl_reserve(peer, UCP_ST_MSG_GONE, sizeof(*msg));
+        msg = ucp_st_ctrl_reserve(peer, UCP_ST_CTRL_GONE, sizeof(*msg));
         if (msg != NULL) {
             memset(&msg->op_id, 0, sizeof(*msg) - sizeof(msg->hdr));
         }
@@ -327,15 +327,15 @@ static void ucp_st_ctrl_flush(ucp_st_peer_t *peer)
     }
 }
 
-/* It is not in order with those before */
+/* The frame holds GONE, which goes over another endpoint: not in order */
 static int ucp_st_ctrl_is_alone(const ucp_st_ctrl_frame_t *frame)
 {
     const void *data = frame->data + sizeof(ucp_st_frame_t);
 
-    return ((const ucp_st_msg_hdr_t*)data)->type == UCP_ST_MSG_GONE;
+    return ((const ucp_st_ctrl_hdr_t*)data)->type == UCP_ST_CTRL_GONE;
 }
 
-/* Without the lock */
+/* Give a frame to UCP. The lock is not held. */
 static ucs_status_ptr_t ucp_st_ctrl_give(ucp_st_ctrl_frame_t *frame)
 {
     ucp_request_param_t param = {
@@ -502,7 +502,7 @@ static ucs_status_t ucp_st_ctrl_open(ucp_st_worker_h worker)
         return status;
     }
     ctrl->max_frame = ucs_min(attr.max_am_header, UCP_ST_CTRL_MAX_FRAME);
-    if (ctrl->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_MSG_MAX)) {
+    if (ctrl->max_frame < (sizeof(ucp_st_frame_t) + UCP_ST_CTRL_MAX)) {
         ucs_error("the UCP worker's transports carry active message headers of "
                   "%zu bytes only", attr.max_am_header);
         return UCS_ERR_UNSUPPORTED;
@@ -532,9 +532,9 @@ static void ucp_st_ctrl_peer_init(ucp_st_peer_h peer)
     self->net.status = UCS_INPROGRESS;
 }
 
-/* The peers' end still uses the UCP worker of the service thread */
+/* close() comes when the peers have gone, as their end uses the UCP worker */
 const ucp_st_component_t ucp_st_ctrl_component = {
-    .part   = UCP_ST_PART_CTRL,
+    .priv   = UCP_ST_PRIV_CTRL,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_ctrl_worker_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_ctrl_peer_t)

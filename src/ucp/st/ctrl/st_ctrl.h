@@ -14,7 +14,7 @@
 #include "core/st_worker.h"
 #include "ctrl/st_net.h"
 
-/** A worker's part. Protected by its lock. */
+/** A worker's private data. Protected by its lock. */
 typedef struct ucp_st_ctrl_worker {
     ucs_list_link_t ready; /* peers with frames that can be sent */
     int             is_new;/* there are more of them than were looked at */
@@ -23,7 +23,7 @@ typedef struct ucp_st_ctrl_worker {
     ucp_st_net_t    net;   /* see there */
 } ucp_st_ctrl_worker_t;
 
-/** A peer's part. Protected by its worker's lock. */
+/** A peer's private data. Protected by its worker's lock. */
 typedef struct ucp_st_ctrl_peer {
     ucs_list_link_t   list;      /* in the worker's ready */
     int               is_listed;
@@ -64,12 +64,12 @@ extern const ucp_st_component_t ucp_st_ctrl_component;
 
 static inline ucp_st_ctrl_worker_t *ucp_st_ctrl(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_CTRL];
+    return worker->priv[UCP_ST_PRIV_CTRL];
 }
 
 static inline ucp_st_ctrl_peer_t *ucp_st_ctrl_peer(ucp_st_peer_h peer)
 {
-    return peer->parts[UCP_ST_PART_CTRL];
+    return peer->priv[UCP_ST_PRIV_CTRL];
 }
 
 static inline ucp_st_net_t *ucp_st_net(ucp_st_worker_h worker)
@@ -84,7 +84,7 @@ static inline ucp_st_net_peer_t *ucp_st_net_peer(ucp_st_peer_h peer)
 
 /** Room for a message to a peer, whose head is filled in; NULL without memory.
  *  The lock is held, as for the next ones. */
-void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                           size_t length);
 
 /**
@@ -92,15 +92,15 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_msg_type_t type,
  * `msg` are filled in. Without memory the peer is declared gone. Nothing is
  * posted behind the last message to a peer.
  */
-void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_msg_type_t type,
-                           const ucp_st_msg_op_t *msg, const void *data,
+void ucp_st_ctrl_post_with(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
+                           const ucp_st_ctrl_op_t *msg, const void *data,
                            size_t length);
 
-/** The same with nothing behind it, and only the ids that the type needs. */
-static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_msg_type_t type,
+/** Post a message with nothing behind it, and the ids that the type needs. */
+static inline void ucp_st_ctrl_post(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                                     uint64_t op_id, uint64_t src_op_id)
 {
-    ucp_st_msg_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
+    ucp_st_ctrl_op_t msg = {.op_id = op_id, .src_op_id = src_op_id};
 
     ucp_st_ctrl_post_with(peer, type, &msg, NULL, 0);
 }

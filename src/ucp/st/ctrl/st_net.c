@@ -301,7 +301,7 @@ static void ucp_st_net_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     ucp_st_worker_unlock(peer->worker);
 }
 
-/* Without the lock */
+/* The lock is not held */
 static ucs_status_t ucp_st_net_ep_create(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucs_status_t status;

@@ -44,9 +44,8 @@ typedef struct ucp_st_net_client {
 } ucp_st_net_client_t;
 
 /**
- * A peer's part. Only the service thread uses the endpoint, and makes it when
- * it is needed first. Protected by the worker's lock unless a field says
- * otherwise.
+ * A peer's endpoint. Only the service thread uses it, and makes it when it is
+ * needed first. Protected by the worker's lock unless a field says otherwise.
  */
 typedef struct ucp_st_net_peer {
     ucp_st_peer_h   peer;     /* read-only */
@@ -61,7 +60,8 @@ typedef struct ucp_st_net_peer {
                                  that has ended, or why it has failed since */
 } ucp_st_net_peer_t;
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's UCP worker for all this. Protected by the worker's lock unless a
+ *  field says otherwise. */
 typedef struct ucp_st_net {
     ucp_context_h           context;    /* read-only */
     ucp_worker_h            ucp_worker; /* the service thread's */
@@ -87,7 +87,7 @@ typedef struct ucp_st_net {
  *  thread uses the worker; nor for the next ones. */
 ucs_status_t ucp_st_net_open(ucp_st_worker_h worker);
 
-/** Undo that. All peers are gone, and the lanes are closed. */
+/** Undo ucp_st_net_open(). All peers are gone, and the lanes are closed. */
 void ucp_st_net_close(ucp_st_worker_h worker);
 
 /** Serve a client, too. The thread does not serve yet. */
@@ -114,11 +114,11 @@ void ucp_st_net_wake(ucp_st_worker_h worker);
 ucs_status_t ucp_st_net_connect(ucp_st_peer_h peer, const void *address,
                                 size_t length);
 
-/** How that has ended, or UCS_INPROGRESS. The lock is held. */
+/** How ucp_st_net_connect() has ended, or UCS_INPROGRESS. The lock is held. */
 ucs_status_t ucp_st_net_connect_status(ucp_st_peer_h peer);
 
-/** Undo it, until ucp_st_net_t.stop_time at most. The lock is not held, no
- *  other thread uses the worker. */
+/** Undo ucp_st_net_connect(), until ucp_st_net_t.stop_time at most. The lock is
+ *  not held, no other thread uses the worker. */
 void ucp_st_net_disconnect(ucp_st_peer_h peer);
 
 /** Close the endpoint to a peer, which ends UCP's work on it; if it is needed

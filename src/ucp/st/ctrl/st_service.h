@@ -47,7 +47,8 @@ typedef struct ucp_st_service_client {
 ucs_status_t ucp_st_service_add(ucp_st_service_client_t *client);
 
 /**
- * Undo that. On return serve() is not running; the last one ends the thread.
+ * Undo ucp_st_service_add(). On return serve() is not running; the last one
+ * ends the thread.
  *
  * Threads: as ucp_st_service_add().
  */

@@ -108,7 +108,7 @@ static size_t ucp_st_direct_offer_gpu(ucp_st_op_t *op, void *buffer)
         free(gpu);
         return 0;
     }
-    ucp_st_direct_op(op)->said = gpu;
+    ucp_st_direct_op(op)->gpu_offer = gpu;
     memcpy(buffer, gpu, sizeof(*gpu));
     return sizeof(*gpu);
 }
@@ -159,7 +159,7 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
         blob.file        = direct->map->file;
         blob.offset      = UCS_PTR_BYTE_DIFF(direct->map->address, op->data);
     }
-    op->parts[UCP_ST_LANE_DIRECT] = direct;
+    op->priv[UCP_ST_LANE_DIRECT] = direct;
     memcpy(buffer, &blob, sizeof(blob));
     *length_p = sizeof(blob) +
                 ucp_st_direct_offer_gpu(op, UCS_PTR_BYTE_OFFSET(buffer,
@@ -167,7 +167,8 @@ static ucs_status_t ucp_st_direct_offer(ucp_st_op_t *op, void *buffer,
     return UCS_OK;
 }
 
-/* Both sides come to the same answer, as they do to the next ones */
+/* Whether a message is long enough to be copied once. Both sides come to the
+ * same answer, as they do in the next functions. */
 static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                  const ucp_st_direct_blob_t *blob)
 {
@@ -175,7 +176,8 @@ static int ucp_st_direct_is_long(const ucp_st_op_t *op,
                                      blob->map_min);
 }
 
-/* One that is in the same process has all memory mapped */
+/* Whether a side has the other's buffer mapped. A peer in the same process has
+ * all memory mapped. */
 static int ucp_st_direct_is_mapped(const ucp_st_op_t *op,
                                    const ucp_st_direct_blob_t *blob)
 {
@@ -232,8 +234,8 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     return UCS_OK;
 }
 
-/* Whether a pair is of tier K; UCS_ERR_UNSUPPORTED if it cannot be, and has to
- */
+/* Whether a pair is moved on tier K; UCS_ERR_UNSUPPORTED if it cannot be and
+ * the settings ask for it */
 static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
                                              const ucp_st_direct_gpu_t *other,
                                              int *is_paired_p)
@@ -241,7 +243,7 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
     const ucp_st_direct_gpu_t *own;
     const char *why;
 
-    own          = ucp_st_direct_gpu_said(ucp_st_direct_op(op));
+    own          = ucp_st_direct_gpu_offered(ucp_st_direct_op(op));
     *is_paired_p = 0;
     if ((own->key.type == UCS_GSTREAM_TYPE_HOST) &&
         (other->key.type == UCS_GSTREAM_TYPE_HOST)) {
@@ -266,15 +268,15 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
  */
 static ucs_status_t ucp_st_direct_bind_proto(ucp_st_op_t *op,
                                              const ucp_st_direct_blob_t *blob,
-                                             const void *said)
+                                             const void *gpu_offer)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
     ucp_st_direct_gpu_t gpu    = {.address = blob->address};
     ucs_status_t status;
     int is_paired;
 
-    if (said != NULL) {
-        memcpy(&gpu, said, sizeof(gpu));
+    if (gpu_offer != NULL) {
+        memcpy(&gpu, gpu_offer, sizeof(gpu));
     }
     status = ucp_st_direct_check_tier(op, &gpu, &is_paired);
     if (status != UCS_OK) {
@@ -342,8 +344,8 @@ static ucs_status_t ucp_st_direct_bind(ucp_st_op_t *op, const void *buffer,
                                                               sizeof(blob)) :
                                           NULL);
     }
-    free(direct->said);
-    direct->said       = NULL;
+    free(direct->gpu_offer);
+    direct->gpu_offer  = NULL;
     direct->num_pieces = ucs_max(1, ucs_div_round_up(direct->length,
                                                      direct->piece));
     op->is_exact       = 1;
@@ -379,8 +381,8 @@ static size_t ucp_st_direct_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (count >= 0) {
         return (size_t)count;
     }
-    return ucp_st_queue_add_call(queue, ucp_st_direct_startall,
-                                 (void*[]){direct}, 1, cmd);
+    return ucp_st_queue_add_callback(queue, ucp_st_direct_startall,
+                                     (void*[]){direct}, 1, cmd);
 }
 
 static size_t ucp_st_direct_wait_words(const ucp_st_op_t *op,
@@ -532,8 +534,8 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
     ucs_gstream_ipc_close(direct->other_ipc);
-    free(direct->said);
-    op->parts[UCP_ST_LANE_DIRECT] = NULL;
+    free(direct->gpu_offer);
+    op->priv[UCP_ST_LANE_DIRECT] = NULL;
     if (direct->proto != UCP_ST_DIRECT_PAIRED) {
         ucs_gstream_word_put(direct->word);
     }

@@ -104,7 +104,7 @@ typedef enum {
 } ucp_st_direct_proto_t;
 
 /**
- * The lane's part of an operation; there while the lane holds something for it.
+ * The lane's data of an operation; there while the lane holds something for it.
  * Protected by the lock of the stream on which it was started last, but for
  * what says otherwise; read-only means from bind() on.
  */
@@ -148,7 +148,7 @@ typedef struct ucp_st_direct_op {
                                         read-only then */
     uint64_t              other_address; /* ... in its process, if it is
                                         attached to; else 0; read-only */
-    ucp_st_direct_gpu_t   *said;     /* what was offered, or NULL; worker's
+    ucp_st_direct_gpu_t   *gpu_offer;/* what was offered, or NULL; worker's
                                         lock */
     ucs_gstream_memory_attr_t copier; /* device: its stream copies; read-only */
     ucs_gstream_copy_t    copy;      /* ... the piece that was claimed last */
@@ -191,17 +191,17 @@ typedef struct ucp_st_direct_op {
                                         */
 } ucp_st_direct_op_t;
 
-/** The lane's part of an operation; NULL if it holds nothing for it. */
+/** The lane's data of an operation; NULL if it holds nothing for it. */
 static inline ucp_st_direct_op_t *ucp_st_direct_op(const ucp_st_op_t *op)
 {
-    return op->parts[UCP_ST_LANE_DIRECT];
+    return op->priv[UCP_ST_LANE_DIRECT];
 }
 
 /** A queue's stream; NULL where the lane is not open. */
 static inline ucp_st_direct_stream_t *ucp_st_direct_queue(ucp_st_queue_h queue)
 {
     return *(ucp_st_direct_stream_t**)
-            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+            queue->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** What the lane has once for a worker. Protected by the worker's lock but for
@@ -226,7 +226,7 @@ typedef struct ucp_st_direct_dev {
 
 static inline ucp_st_direct_dev_t *ucp_st_direct_dev(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+    return worker->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** What reaches a peer; read-only once it is connected. */
@@ -239,7 +239,7 @@ typedef struct ucp_st_direct_peer {
 static inline ucp_st_direct_peer_t *
 ucp_st_direct_peer(const ucp_st_peer_t *peer)
 {
-    return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT];
+    return peer->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
 }
 
 /** A wait record in a peer's segment, of which `last` is the last place for
@@ -279,14 +279,14 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 /** Have a peer's service thread look. Needs no lock. */
 void ucp_st_direct_dev_notify(ucp_st_peer_h peer);
 
-/** Make a stream's part ready, or that of operations that have no other stream
+/** Make a stream's data ready, or that of operations that have no other stream
  *  (NULL). UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is
  *  held, or no other thread uses the worker. */
 ucs_status_t ucp_st_direct_stream_init(ucp_st_direct_stream_t *stream,
                                        ucp_st_worker_h worker,
                                        ucs_gstream_h handle);
 
-/** Undo that; nothing is open. The same holds. */
+/** Undo ucp_st_direct_stream_init(), with the same lock; nothing is open. */
 void ucp_st_direct_stream_cleanup(ucp_st_direct_stream_t *stream);
 
 /** For a host call or the service thread: move what can be moved now of a
@@ -380,7 +380,7 @@ int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
 
 /** What an operation has said; of the host if that is nothing. */
 const ucp_st_direct_gpu_t *
-ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct);
+ucp_st_direct_gpu_offered(const ucp_st_direct_op_t *direct);
 
 /** Have a peer's buffer be opened: the operation is in the device's list until
  *  it is. */
@@ -398,7 +398,7 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                               const ucp_st_direct_blob_t *blob,
                               const ucp_st_direct_gpu_t *other);
 
-/** Move such a pair without staging: learn what the peer's offer says of the
+/** Move a pair without staging: learn what the peer's offer says of the
  *  buffers. Why the peer's cannot be opened is logged. */
 ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_blob_t *blob,
@@ -423,7 +423,7 @@ const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
                                        const ucp_st_direct_gpu_t *own,
                                        const ucp_st_direct_gpu_t *other);
 
-/** Move such a pair so. */
+/** Move a pair on tier K. */
 ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                                      const ucp_st_direct_gpu_t *other);
 

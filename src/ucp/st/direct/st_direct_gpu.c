@@ -198,11 +198,11 @@ static int ucp_st_direct_gpu_reaches(const ucp_st_direct_gpu_t *own,
 }
 
 const ucp_st_direct_gpu_t *
-ucp_st_direct_gpu_said(const ucp_st_direct_op_t *direct)
+ucp_st_direct_gpu_offered(const ucp_st_direct_op_t *direct)
 {
     static const ucp_st_direct_gpu_t nothing = {.address = 0};
 
-    return (direct->said == NULL) ? &nothing : direct->said;
+    return (direct->gpu_offer == NULL) ? &nothing : direct->gpu_offer;
 }
 
 int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
@@ -210,7 +210,7 @@ int ucp_st_direct_gpu_is_used(const ucp_st_op_t *op,
                               const ucp_st_direct_gpu_t *other)
 {
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_offered(direct);
     int is_near                    = op->peer->process.is_near;
 
     return ((own->key.type != UCS_GSTREAM_TYPE_HOST) ||
@@ -257,7 +257,8 @@ static ucs_status_t ucp_st_direct_gpu_open(ucp_st_op_t *op,
                                       direct->copier.device);
 }
 
-/* Movers claim nothing before. The stream that has started a use may sleep. */
+/* The peer's buffer is open: from now on movers claim pieces. The stream that
+ * has started a use may sleep. */
 static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
 {
     ucp_st_direct_stream_t *stream = direct->stream;
@@ -268,7 +269,7 @@ static void ucp_st_direct_gpu_opened(ucp_st_direct_op_t *direct, void *start)
     ucs_gstream_notify(&stream->record->notify);
 }
 
-/* The peer's buffer lies in what it has named */
+/* Check that the peer's buffer lies in what it has named */
 static ucs_status_t ucp_st_direct_gpu_check(const ucp_st_direct_op_t *direct,
                                             uint64_t length)
 {
@@ -352,7 +353,7 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
                                     const ucp_st_direct_gpu_t *other)
 {
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_offered(direct);
     size_t least                   = ucs_div_round_up(direct->length,
                                                       UCP_ST_DIRECT_PIECES_GPU);
     ucs_status_t status;

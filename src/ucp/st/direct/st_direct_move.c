@@ -189,8 +189,8 @@ static void ucp_st_direct_break(ucp_st_direct_op_t *direct, ucs_status_t status)
     ucp_st_direct_dev_wake(direct->op->worker);
 }
 
-/* The next use is there to be claimed: all of this one are, and both sides have
- * begun that one */
+/* The next use can be claimed: all pieces of this one are, and both sides have
+ * begun the next one */
 static int ucp_st_direct_claim_next(const ucp_st_direct_op_t *direct,
                                     ucp_st_direct_claim_t *claim)
 {
@@ -403,7 +403,7 @@ typedef struct ucp_st_direct_moved {
                             has moved */
 } ucp_st_direct_moved_t;
 
-/* Some pieces of a use */
+/* Move some pieces of a use; how many */
 static unsigned ucp_st_direct_move_use(ucp_st_direct_op_t *direct,
                                        ucp_st_direct_moved_t *all)
 {

@@ -224,7 +224,7 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                                      const ucp_st_direct_gpu_t *other)
 {
     ucp_st_direct_op_t *direct     = ucp_st_direct_op(op);
-    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_said(direct);
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_offered(direct);
     ucs_gstream_pair_t *pair       = &direct->pairing;
     ucs_status_t status;
 

@@ -76,7 +76,7 @@ typedef enum {
     UCP_ST_DIRECT_TIER_SERVICE
 } ucp_st_direct_tier_t;
 
-/** What it says of devices. */
+/** What an offer says of devices. */
 typedef struct ucp_st_direct_gpu {
     uint64_t              address; /**< Of the user's buffer in its process */
     ucs_gstream_ipc_key_t key;     /**< Of the buffer, if it is in a device */
@@ -133,9 +133,8 @@ typedef struct ucp_st_direct_record {
     ucs_gstream_notify_t notify;     /**< What the stream sleeps on */
     volatile uint32_t    is_attended;/**< It waits for something, so that it
                                           goes on with what it has begun */
-    volatile uint32_t    is_parked;  /**< It would, but no thread runs it: its
-                                          service thread is to be woken, not it
-                                          */
+    volatile uint32_t    is_parked;  /**< It waits, but no thread runs it: wake
+                                          the service thread */
     uint64_t             next;       /**< Of those that are free */
 } UCS_V_ALIGNED(64) ucp_st_direct_record_t;
 

@@ -24,7 +24,7 @@ void ucp_st_direct_rma_open(ucp_st_worker_h worker,
  *  service thread finds it. On the stream; and once until the next one. */
 void ucp_st_direct_rma_sleep(ucp_st_queue_h queue, int is_notified);
 
-/** It does not sleep any more. */
+/** The stream of a queue does not sleep any more. */
 void ucp_st_direct_rma_awake(ucp_st_queue_h queue);
 
 /** A signal was carried out in the memory of a peer that the lane reaches: wake

@@ -264,14 +264,14 @@ static unsigned ucp_st_direct_seg_class(size_t length)
 {
     unsigned class = 0;
 
-    while (((size_t)UCP_ST_DIRECT_PIECE_MIN << class) < length) {
+    while (((size_t)UCP_ST_DIRECT_BLOCK_MIN << class) < length) {
         ++class;
     }
     return class;
 }
 
-/* The piece behind a free one, as the segment says, which peers can write to; 0
- * if there is none, or no piece of this size can be there */
+/* The block behind a free one, as the segment says, which peers can write to; 0
+ * if there is none, or no block of this size can be there */
 static uint64_t ucp_st_direct_seg_next(const ucp_st_direct_seg_t *seg,
                                        const uint64_t *next_p, size_t size)
 {
@@ -288,33 +288,33 @@ static uint64_t ucp_st_direct_seg_next(const ucp_st_direct_seg_t *seg,
 void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length)
 {
     unsigned class = ucp_st_direct_seg_class(length);
-    size_t size    = (size_t)UCP_ST_DIRECT_PIECE_MIN << class;
-    uint64_t *piece;
+    size_t size    = (size_t)UCP_ST_DIRECT_BLOCK_MIN << class;
+    uint64_t *block;
 
     if (seg->free[class] != 0) {
-        piece            = UCS_PTR_BYTE_OFFSET(seg->map->address,
+        block            = UCS_PTR_BYTE_OFFSET(seg->map->address,
                                                seg->free[class]);
-        seg->free[class] = ucp_st_direct_seg_next(seg, piece, size);
-        return piece;
+        seg->free[class] = ucp_st_direct_seg_next(seg, block, size);
+        return block;
     }
     if ((size > (seg->map->length - seg->used)) ||
         (ucp_st_direct_map_commit(seg->map, seg->used, size) != UCS_OK)) {
         return NULL;
     }
-    piece      = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->used);
+    block      = UCS_PTR_BYTE_OFFSET(seg->map->address, seg->used);
     seg->used += size;
-    return piece;
+    return block;
 }
 
-void ucp_st_direct_seg_put(ucp_st_direct_seg_t *seg, void *piece, size_t length)
+void ucp_st_direct_seg_put(ucp_st_direct_seg_t *seg, void *block, size_t length)
 {
     unsigned class = ucp_st_direct_seg_class(length);
 
-    /* A free piece begins with the offset of the next one. Only its owner looks
+    /* A free block begins with the offset of the next one. Only its owner looks
      * at it. A peer wrote there with atomics until it said, in a message, that
      * it does no more; tools that do not see messages see atomics. */
-    __atomic_store_n((uint64_t*)piece, seg->free[class], __ATOMIC_RELAXED);
-    seg->free[class] = UCS_PTR_BYTE_DIFF(seg->map->address, piece);
+    __atomic_store_n((uint64_t*)block, seg->free[class], __ATOMIC_RELAXED);
+    seg->free[class] = UCS_PTR_BYTE_DIFF(seg->map->address, block);
 }
 
 ucp_st_direct_record_t *ucp_st_direct_seg_get_record(ucp_st_direct_seg_t *seg)

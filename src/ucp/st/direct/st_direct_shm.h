@@ -82,15 +82,15 @@ ucs_status_t ucp_st_direct_file_get(int fd, ucp_st_direct_file_t *file);
 int ucp_st_direct_file_open(const ucp_st_direct_file_t *file,
                             const char *prefix, int flags);
 
-/** Sizes of pieces: powers of 2 from this one on. */
-#define UCP_ST_DIRECT_PIECE_MIN     256
-#define UCP_ST_DIRECT_PIECE_CLASSES 32
+/** Sizes of blocks: powers of 2 from this one on. */
+#define UCP_ST_DIRECT_BLOCK_MIN     256
+#define UCP_ST_DIRECT_BLOCK_CLASSES 32
 
 /** The allocator of a segment. Protected by its user's lock. */
 typedef struct ucp_st_direct_seg {
     ucp_st_direct_map_t *map;
     size_t              used; /* bytes handed out at least once */
-    uint64_t            free[UCP_ST_DIRECT_PIECE_CLASSES]; /* offsets of the
+    uint64_t            free[UCP_ST_DIRECT_BLOCK_CLASSES]; /* offsets of the
                                  first ones; 0: none */
     uint64_t            records;/* the same of free records */
 } ucp_st_direct_seg_t;
@@ -103,11 +103,11 @@ ucs_status_t ucp_st_direct_seg_init(ucp_st_direct_seg_t *seg, size_t length,
 /** Give it back. Peers may still have it mapped. */
 void ucp_st_direct_seg_cleanup(ucp_st_direct_seg_t *seg);
 
-/** Get a piece; NULL if there is no room. Its bytes are what they were. */
+/** Get a block; NULL if there is no room. Its bytes are what they were. */
 void *ucp_st_direct_seg_get(ucp_st_direct_seg_t *seg, size_t length);
 
-/** Give a piece back, with the length that it was got with. */
-void ucp_st_direct_seg_put(ucp_st_direct_seg_t *seg, void *piece,
+/** Give a block back, with the length that it was got with. */
+void ucp_st_direct_seg_put(ucp_st_direct_seg_t *seg, void *block,
                            size_t length);
 
 /** Get a record; NULL if there is no room. */

@@ -266,7 +266,7 @@ void ucp_st_direct_queue_init(ucp_st_queue_h queue)
         queue->helper = &stream->helper;
     }
     *(ucp_st_direct_stream_t**)
-            queue->parts[UCP_ST_PART_LANES + UCP_ST_LANE_DIRECT] = stream;
+            queue->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT] = stream;
 }
 
 /* The operations of the last queue have left the stream */

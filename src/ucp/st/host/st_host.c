@@ -40,7 +40,8 @@ typedef struct ucp_st_host_msg {
     int             is_rndv; /* `data` only tells where the data is */
 } ucp_st_host_msg_t;
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's private data. Protected by its lock unless a field says
+ *  otherwise. */
 typedef struct ucp_st_host_worker {
     ucp_st_stack_t  begun;   /* operations that streams have started; atomic */
     ucs_list_link_t work;    /* operations with something to do */
@@ -48,7 +49,7 @@ typedef struct ucp_st_host_worker {
 } ucp_st_host_worker_t;
 
 /**
- * An operation's part, from this lane's offer to its release. Protected by the
+ * An operation's data, from this lane's offer to its release. Protected by the
  * worker's lock unless a field says otherwise. Only the service thread moves
  * data; while it calls UCP for the operation `is_running` is set and the lock
  * is not held.
@@ -78,13 +79,13 @@ typedef struct ucp_st_host_op {
 
 static ucp_st_host_worker_t *ucp_st_host_worker(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_HOST];
+    return worker->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_HOST];
 }
 
 /* NULL if the lane holds nothing for the operation */
 static ucp_st_host_op_t *ucp_st_host_op(const ucp_st_op_t *op)
 {
-    return op->parts[UCP_ST_LANE_HOST];
+    return op->priv[UCP_ST_LANE_HOST];
 }
 
 static int ucp_st_host_is_send(const ucp_st_op_t *op)
@@ -585,7 +586,7 @@ static ucs_status_t ucp_st_host_offer(ucp_st_op_t *op, void *blob,
         return UCS_ERR_NO_MEMORY;
     }
     host->op                    = op;
-    op->parts[UCP_ST_LANE_HOST] = host;
+    op->priv[UCP_ST_LANE_HOST] = host;
     *length_p                   = 0;
     return UCS_OK;
 }
@@ -628,8 +629,8 @@ static void ucp_st_host_startall(void *arg)
 static size_t ucp_st_host_start_cmds(ucp_st_op_t *op, ucp_st_queue_h queue,
                                      uint64_t use, ucs_gstream_cmd_t *cmd)
 {
-    return ucp_st_queue_add_call(queue, ucp_st_host_startall, (void*[]){op}, 1,
-                                 cmd);
+    return ucp_st_queue_add_callback(queue, ucp_st_host_startall,
+                                     (void*[]){op}, 1, cmd);
 }
 
 static size_t ucp_st_host_wait_words(const ucp_st_op_t *op,
@@ -721,7 +722,7 @@ static void ucp_st_host_release(ucp_st_op_t *op)
     }
     ucs_gstream_word_put(host->word);
     free(host);
-    op->parts[UCP_ST_LANE_HOST] = NULL;
+    op->priv[UCP_ST_LANE_HOST] = NULL;
 }
 
 static const char *ucp_st_host_protocol(const ucp_st_op_t *op)

@@ -405,7 +405,7 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
     ucp_st_worker_unlock(queue->worker);
     status = ucp_st_queue_submit(queue);
     ucp_st_worker_lock(queue->worker);
-    if (ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_rma_commit(queue);
     } else {
         flow->last[lane->id] = last;
@@ -737,7 +737,7 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
 }
 
 const ucp_st_component_t ucp_st_rma_component = {
-    .part   = UCP_ST_PART_RMA,
+    .priv   = UCP_ST_PRIV_RMA,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_rma_dev_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_rma_peer_t),

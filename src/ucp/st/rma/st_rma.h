@@ -148,17 +148,17 @@ extern const ucp_st_component_t ucp_st_rma_component;
 
 static inline ucp_st_rma_dev_t *ucp_st_rma_dev(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_RMA];
+    return worker->priv[UCP_ST_PRIV_RMA];
 }
 
 static inline ucp_st_rma_peer_t *ucp_st_rma_peer(ucp_st_peer_h peer)
 {
-    return peer->parts[UCP_ST_PART_RMA];
+    return peer->priv[UCP_ST_PRIV_RMA];
 }
 
 static inline ucp_st_queue_rma_t *ucp_st_queue_rma(ucp_st_queue_h queue)
 {
-    return queue->parts[UCP_ST_PART_RMA];
+    return queue->priv[UCP_ST_PRIV_RMA];
 }
 
 /** The queue's word of a lane: counts operations that have ended. Streams wait

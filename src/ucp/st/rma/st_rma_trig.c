@@ -669,7 +669,7 @@ static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
     ucp_st_worker_lock(queue->worker);
     status = ucp_st_rma_trig_create(queue);
     ucp_st_worker_unlock(queue->worker);
-    if ((status == UCS_OK) && (queue->calls != NULL)) {
+    if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
         (void)ucs_gstream_reaches(queue->stream, self->trig->doorbell);
     }
     return status;
@@ -701,7 +701,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     trig->enqueued = op;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
-    if ((rma->queue->calls != NULL) &&
+    if (ucp_st_queue_is_gpu(rma->queue) &&
         !ucs_gstream_reaches(rma->queue->stream, trig->doorbell)) {
         (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_call,
                                     trig, 0, cmd);

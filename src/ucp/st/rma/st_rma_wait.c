@@ -456,7 +456,7 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
     if (status == UCS_OK) {
         status = ucp_st_rma_wait_enqueue(wait);
     }
-    if (!ucp_st_queue_has_batch(queue, status)) {
+    if (!ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_rma_wait_put(wait);
     }
     if (status != UCS_OK) {

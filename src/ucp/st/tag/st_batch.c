@@ -677,7 +677,7 @@ static void ucp_st_batch_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
 }
 
 const ucp_st_component_t ucp_st_tag_component = {
-    .part   = UCP_ST_PART_TAG,
+    .priv   = UCP_ST_PRIV_TAG,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_batch_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_batch_peer_t),

@@ -111,17 +111,17 @@ extern const ucp_st_component_t ucp_st_tag_component;
 
 static inline ucp_st_batch_t *ucp_st_batch(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_TAG];
+    return worker->priv[UCP_ST_PRIV_TAG];
 }
 
 static inline ucp_st_batch_peer_t *ucp_st_batch_peer(ucp_st_peer_h peer)
 {
-    return peer->parts[UCP_ST_PART_TAG];
+    return peer->priv[UCP_ST_PRIV_TAG];
 }
 
 static inline ucp_st_queue_batch_t *ucp_st_queue_batch(ucp_st_queue_h queue)
 {
-    return queue->parts[UCP_ST_PART_TAG];
+    return queue->priv[UCP_ST_PRIV_TAG];
 }
 
 /** Have the service thread serve the worker, which the first message needs.

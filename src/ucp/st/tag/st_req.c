@@ -187,7 +187,7 @@ ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
                                                     ucp_st_req_t, list),
                                       0, &queue->cmds[num_cmds]);
     status    = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_START);
-    if (ucp_st_queue_has_batch(queue, status)) {
+    if (ucp_st_queue_is_submitted(queue, status)) {
         ucs_list_head_init(&batch->enqueued);
         batch->started += count;
     } else {

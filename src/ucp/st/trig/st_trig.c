@@ -202,11 +202,11 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
     }
     trig->op                    = op;
     trig->reaches               = (op->data == op->buffer);
-    op->parts[UCP_ST_LANE_TRIG] = trig;
+    op->priv[UCP_ST_LANE_TRIG] = trig;
     ucp_st_trig_plan_make(&facts, &trig->plan);
     status = ucp_st_trig_parts_init(op);
     if (status != UCS_OK) {
-        op->parts[UCP_ST_LANE_TRIG] = NULL;
+        op->priv[UCP_ST_LANE_TRIG] = NULL;
         free(trig);
         return status;
     }
@@ -341,7 +341,7 @@ static void ucp_st_trig_release(ucp_st_op_t *op)
     ucp_st_trig_late_del(trig);
     ucp_st_trig_end_del(trig);
     ucp_st_trig_parts_cleanup(trig);
-    op->parts[UCP_ST_LANE_TRIG] = NULL;
+    op->priv[UCP_ST_LANE_TRIG] = NULL;
     free(trig);
 }
 
@@ -389,7 +389,7 @@ static void ucp_st_trig_add_call(void *arg)
 static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
                                   ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
-    if ((queue->calls != NULL) &&
+    if (ucp_st_queue_is_gpu(queue) &&
         !ucs_gstream_reaches(queue->stream, part->start->doorbell)) {
         return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, part, 0, cmd);
     }

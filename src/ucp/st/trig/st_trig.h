@@ -103,7 +103,7 @@ extern const ucp_st_lane_ops_t ucp_st_trig_lane;
 /** The lane's part of an operation; NULL if it holds nothing for it. */
 static inline ucp_st_trig_op_t *ucp_st_trig_op(const ucp_st_op_t *op)
 {
-    return op->parts[UCP_ST_LANE_TRIG];
+    return op->priv[UCP_ST_LANE_TRIG];
 }
 
 /** Non-zero if the operation puts something to its peer: a send its data, a

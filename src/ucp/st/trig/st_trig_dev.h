@@ -48,7 +48,7 @@ typedef struct ucp_st_trig_dev {
 
 static inline ucp_st_trig_dev_t *ucp_st_trig_dev(ucp_st_worker_h worker)
 {
-    return worker->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
+    return worker->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
 }
 
 /** The lane's functions for workers: see st_lane.h. If the NIC still holds
@@ -73,7 +73,7 @@ typedef struct ucp_st_trig_peer {
 
 static inline ucp_st_trig_peer_t *ucp_st_trig_peer(const ucp_st_peer_t *peer)
 {
-    return peer->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
+    return peer->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
 }
 
 /** A NIC has lost a peer; uct_error_handler_t. Called from progress, with the

@@ -103,7 +103,7 @@ size_t ucp_st_trig_landing_cmd(ucp_st_op_t *op, ucs_gstream_cmd_t *cmd)
     void *items[] = {op, place};
 
     if (!ucp_st_stage_is_used(op) && ucp_st_stage_is_device(&op->memory) &&
-        ucp_st_stage_is_func(op->queue)) {
+        !ucp_st_queue_is_gpu(op->queue)) {
         return ucp_st_queue_add_launch(op->queue, ucp_st_trig_landing_func,
                                        items, 2, cmd);
     }

@@ -46,22 +46,17 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
     return uses;
 }
 
-static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses);
-
 /* Post more uses of a late operation as entries allow, which is then late no
  * more, or fails */
 static void ucp_st_trig_post_more(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     uint64_t before        = ucp_st_trig_uses_posted(trig);
-    ucs_status_t status    = ucp_st_trig_try_post(op, op->started);
+    ucs_status_t status    = ucp_st_trig_post(op, op->started);
 
     op->worker->stats.late_posts += ucp_st_trig_uses_posted(trig) - before;
-    if (status == UCS_ERR_NO_RESOURCE) {
-        return;
-    }
-    ucp_st_trig_late_del(trig);
     if (status != UCS_OK) {
+        ucp_st_trig_late_del(trig);
         ucp_st_op_fail(op, status);
     }
 }
@@ -376,27 +371,6 @@ static ucs_status_t ucp_st_trig_worse(ucs_status_t a, ucs_status_t b)
            b : a;
 }
 
-/* As far as there are entries; UCS_ERR_NO_RESOURCE if that is not all */
-static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
-{
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    ucs_status_t result    = UCS_OK;
-    ucp_st_trig_part_t *part;
-    ucs_status_t status;
-    unsigned i;
-
-    for (i = 0; i < trig->num_parts; ++i) {
-        part   = &trig->parts[i];
-        status = UCS_OK;
-        result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, uses));
-        while ((part->done->posted < uses) && (status == UCS_OK)) {
-            status = ucp_st_trig_word_post(op, part->done);
-        }
-        result = ucp_st_trig_worse(result, status);
-    }
-    return result;
-}
-
 /* All that T gets is less than its base, if it has one; else it gets as much
  * again where an operation is disposed of. C and D get one for each write. */
 static uint64_t ucp_st_trig_uses_max(const ucp_st_trig_part_t *part)
@@ -412,9 +386,12 @@ static uint64_t ucp_st_trig_uses_max(const ucp_st_trig_part_t *part)
                          ucp_st_trig_start_max(start));
 }
 
+/* As far as there are entries: the operation is late if that is not all */
 ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucs_status_t result    = UCS_OK;
+    ucp_st_trig_part_t *part;
     ucs_status_t status;
     unsigned i;
 
@@ -423,15 +400,22 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
             return UCS_ERR_EXCEEDS_LIMIT;
         }
     }
-    status = ucp_st_trig_try_post(op, use);
-    if (status != UCS_ERR_NO_RESOURCE) {
-        return status;
+    for (i = 0; i < trig->num_parts; ++i) {
+        part   = &trig->parts[i];
+        status = UCS_OK;
+        result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, use));
+        while ((part->done->posted < use) && (status == UCS_OK)) {
+            status = ucp_st_trig_word_post(op, part->done);
+        }
+        result = ucp_st_trig_worse(result, status);
     }
-    if (!trig->is_late) {
+    if (result == UCS_OK) {
+        ucp_st_trig_late_del(trig);
+    } else if ((result == UCS_ERR_NO_RESOURCE) && !trig->is_late) {
         trig->is_late = 1;
         ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late, &trig->late_list);
     }
-    return UCS_OK;
+    return (result == UCS_ERR_NO_RESOURCE) ? UCS_OK : result;
 }
 
 void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)

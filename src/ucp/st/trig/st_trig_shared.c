@@ -28,11 +28,11 @@ static ucp_st_trig_set_t *ucp_st_trig_set(const ucp_st_trig_part_t *part)
     if (exchange == NULL) {
         return NULL;
     }
-    if (exchange->parts[UCP_ST_LANE_TRIG] == NULL) {
-        exchange->parts[UCP_ST_LANE_TRIG] = calloc(UCP_ST_TRIG_MAX_RAILS,
-                                                   sizeof(*sets));
+    if (exchange->priv[UCP_ST_LANE_TRIG] == NULL) {
+        exchange->priv[UCP_ST_LANE_TRIG] = calloc(UCP_ST_TRIG_MAX_RAILS,
+                                                  sizeof(*sets));
     }
-    sets = exchange->parts[UCP_ST_LANE_TRIG];
+    sets = exchange->priv[UCP_ST_LANE_TRIG];
     return (sets == NULL) ? NULL : &sets[part->rail - dev->rails];
 }
 

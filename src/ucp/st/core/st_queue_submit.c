@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_queue_batch.c - batches: the commands of a call, in the scratch memory of
- * their queue, and how the stream gets them.
+ * st_queue_submit.c - submissions: the commands of a call, in the scratch
+ * memory of their queue, and how the stream gets them.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -26,10 +26,11 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
     if (status != UCS_OK) {
         return status;
     }
-    queue->num_items = 0;
-    queue->num_words = 0;
-    if (queue->calls != NULL) {
-        ucp_st_calls_drop(queue->calls);
+    queue->num_items  = 0;
+    queue->num_words  = 0;
+    queue->num_stores = 0;
+    if (ucp_st_queue_is_gpu(queue)) {
+        ucp_st_callbacks_drop(queue->callbacks);
     }
     if (num_cmds >= queue->max_cmds) {
         max  = 2 * (num_cmds + 1);
@@ -50,11 +51,11 @@ ucs_status_t ucp_st_queue_prepare(ucp_st_queue_h queue, size_t num_cmds)
 
 /* Whether the command before `cmd` is a store that has the service thread run a
  * function */
-static int ucp_st_queue_is_behind_call(ucp_st_queue_h queue,
-                                       const ucs_gstream_cmd_t *cmd)
+static int ucp_st_queue_is_behind_callback(ucp_st_queue_h queue,
+                                           const ucs_gstream_cmd_t *cmd)
 {
     return (cmd > queue->cmds) && (cmd[-1].type == UCS_GSTREAM_CMD_WRITE64) &&
-           (cmd[-1].u.word.address == queue->marks[UCP_ST_QUEUE_WORD_CALL]);
+           (cmd[-1].u.word.address == queue->marks[UCP_ST_QUEUE_WORD_CALLBACK]);
 }
 
 /* Write to `cmd` the store that has the service thread run a function, unless
@@ -65,20 +66,21 @@ static size_t ucp_st_queue_add_number(ucp_st_queue_h queue,
 {
     size_t count = 0;
 
-    if (!ucp_st_queue_is_behind_call(queue, cmd)) {
+    if (!ucp_st_queue_is_behind_callback(queue, cmd)) {
         cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_CALL];
+        cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_CALLBACK];
         ++cmd;
         ++count;
     }
-    cmd[-1].u.word.value = ucp_st_calls_add(queue->calls, func, arg, size);
+    cmd[-1].u.word.value = ucp_st_callbacks_add(queue->callbacks, func, arg,
+                                                size);
     return count;
 }
 
 size_t ucp_st_queue_add_func(ucp_st_queue_h queue, ucs_gstream_func_t func,
                              void *arg, size_t size, ucs_gstream_cmd_t *cmd)
 {
-    if (queue->calls != NULL) {
+    if (ucp_st_queue_is_gpu(queue)) {
         return ucp_st_queue_add_number(queue, func, arg, size, cmd);
     }
     if (size > 0) {
@@ -121,13 +123,13 @@ size_t ucp_st_queue_add_launch(ucp_st_queue_h queue, ucs_gstream_func_t func,
     return 1;
 }
 
-size_t ucp_st_queue_add_call(ucp_st_queue_h queue, ucs_gstream_func_t func,
-                             void *const *items, size_t count,
-                             ucs_gstream_cmd_t *cmd)
+size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
+                                 void *const *items, size_t count,
+                                 ucs_gstream_cmd_t *cmd)
 {
     void **list = &queue->items[queue->num_items];
 
-    if (queue->calls == NULL) {
+    if (!ucp_st_queue_is_gpu(queue)) {
         return ucp_st_queue_add_launch(queue, func, items, count, cmd);
     }
     memcpy(list, items, count * sizeof(*list));
@@ -159,10 +161,10 @@ size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
 ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
 {
     ucs_gstream_cmd_t *end = &queue->cmds[num_cmds];
-    int is_call            = ucp_st_queue_is_behind_call(queue, end);
+    int is_callback        = ucp_st_queue_is_behind_callback(queue, end);
     ucs_gstream_cmd_t *cmd;
 
-    if ((queue->calls != NULL) && queue->calls->is_short) {
+    if (ucp_st_queue_is_gpu(queue) && queue->callbacks->is_short) {
         return UCS_ERR_NO_MEMORY;
     }
 
@@ -178,14 +180,14 @@ ucs_status_t ucp_st_queue_commit(ucp_st_queue_h queue, size_t num_cmds)
     }
 
     ++queue->seq;
-    if (!is_call) {
+    if (!is_callback) {
         end->type           = UCS_GSTREAM_CMD_WRITE64;
         end->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_PASSED];
         end->u.word.value   = queue->seq;
     }
-    queue->num_cmds = num_cmds + !is_call;
-    if (queue->calls != NULL) {
-        ucp_st_calls_commit(queue->calls, queue->seq, is_call);
+    queue->num_cmds = num_cmds + !is_callback;
+    if (ucp_st_queue_is_gpu(queue)) {
+        ucp_st_callbacks_commit(queue->callbacks, queue->seq, is_callback);
     }
     return UCS_OK;
 }
@@ -202,8 +204,8 @@ ucs_status_t ucp_st_queue_submit(ucp_st_queue_h queue)
         queue->is_cut = 1;
         ucp_st_queue_fail_stream(queue, " in the midst of a call");
     } else if (status != UCS_OK) {
-        if (queue->calls != NULL) {
-            ucp_st_calls_undo(queue->calls, queue->seq);
+        if (ucp_st_queue_is_gpu(queue)) {
+            ucp_st_callbacks_undo(queue->callbacks, queue->seq);
         }
         --queue->seq;
     }
