@@ -429,7 +429,7 @@ ST_CASE(sender_leaves)
     st_pair_t pair;
     int i;
 
-    for (i = 0; i < 20; ++i) {
+    for (i = 0; i < 5; ++i) {
         st_pair_init(&pair);
         a      = &pair.side[ST_A];
         b      = &pair.side[ST_B];

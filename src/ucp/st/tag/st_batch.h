@@ -157,8 +157,7 @@ ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_h peer, ucp_ep_h *ep_p);
  *  one. */
 void ucp_st_batch_eps_flush(ucp_st_worker_h worker);
 
-/** Close them. What UCP has taken leaves before, but to peers that are gone, or
- *  do not receive. No other thread uses the worker. */
+/** Close them. No other thread uses the worker. */
 void ucp_st_batch_eps_close(ucp_st_worker_h worker);
 
 #endif

@@ -88,18 +88,6 @@ void ucp_st_batch_eps_flush(ucp_st_worker_h worker)
     ucp_st_worker_unlock(worker);
 }
 
-static int ucp_st_batch_is_sending(ucp_st_peer_t *peer)
-{
-    ucp_st_req_t *req;
-
-    ucs_list_for_each(req, &ucp_st_batch(peer->worker)->posted, list) {
-        if ((req->peer == peer) && (req->dir == UCP_ST_DIR_SEND)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 void ucp_st_batch_eps_close(ucp_st_worker_h worker)
 {
     double end = ucp_st_worker_now() + UCP_ST_BATCH_STOP_TIME;
@@ -109,11 +97,7 @@ void ucp_st_batch_eps_close(ucp_st_worker_h worker)
     ucs_list_for_each(peer, &worker->peers, list) {
         self = ucp_st_batch_peer(peer);
         ucp_st_ucp_ep_close(worker->ucp_worker, self->ep,
-                            (peer->is_self ||
-                             (((peer->status == UCS_OK) ||
-                               (peer->status == UCS_ERR_CANCELED)) &&
-                              !ucp_st_batch_is_sending(peer))) ?
-                                    0 : UCP_EP_CLOSE_FLAG_FORCE, end);
+                            peer->is_self ? 0 : UCP_EP_CLOSE_FLAG_FORCE, end);
         self->ep = NULL;
     }
 }
