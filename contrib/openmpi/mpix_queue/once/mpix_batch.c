@@ -94,7 +94,7 @@ void mpix_batch_cancel(mpix_batch_t *batch)
         msg->number = 0; /* No stream waits for it */
         mpix_batch_end(msg, MPI_SUCCESS, &status);
     }
-    batch->count = 0;
+    batch->count = batch->started;
 }
 
 int mpix_batch_check(const char *func, const mpix_batch_t *batch,
@@ -368,8 +368,7 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
 
     __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
     ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
-    ++queue->batch->count;
-    msg->number     = queue->batch->started + queue->batch->count;
+    msg->number     = ++queue->batch->count;
     msg->is_counted = 1;
     mpix_request_count(msg->outer, 1);
     *request = msg->outer;
@@ -488,34 +487,28 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch   = queue->batch;
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
-    mpix_start_t *start;
+    mpix_msg_t *first;
     int rc;
 
     if ((batch == NULL) || ucs_list_is_empty(&batch->enqueued)) {
         return MPI_SUCCESS;
     }
 
-    start = malloc(sizeof(*start));
-    if (start == NULL) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
-    }
-    start->waited = batch->waited;
+    first         = ucs_list_head(&batch->enqueued, mpix_msg_t, list);
+    first->waited = batch->waited;
 
     /* Once the command is enqueued, the thread may have the messages */
-    ucs_list_head_init(&start->messages);
-    ucs_list_splice_tail(&start->messages, &batch->enqueued);
-    ucs_list_head_init(&batch->enqueued);
+    ucs_list_del(&batch->enqueued);
     cmd.u.func.func = mpix_batch_thread_begin;
-    cmd.u.func.arg  = start;
+    cmd.u.func.arg  = first;
     rc              = mpix_batch_command(func, queue, &cmd);
     if (rc != MPI_SUCCESS) {
-        ucs_list_splice_tail(&batch->enqueued, &start->messages);
-        free(start);
+        ucs_list_add_tail(&first->list, &batch->enqueued);
         return rc;
     }
 
-    batch->started += batch->count;
-    batch->count    = 0;
+    ucs_list_head_init(&batch->enqueued);
+    batch->started = batch->count;
     return MPI_SUCCESS;
 }
 
