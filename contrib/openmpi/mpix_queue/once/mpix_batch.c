@@ -460,25 +460,18 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
     return mpix_batch_enqueue_queue(&args, queue, request);
 }
 
-/* Enqueues a command, and a store that tells that it has run. */
+/* Enqueues a start or a wait, whose last command tells that it has passed. */
 static int mpix_batch_command(const char *func, struct mpix_queue *queue,
-                              const ucs_gstream_cmd_t *cmd)
+                              const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    mpix_batch_t *batch = queue->batch;
-    ucs_gstream_cmd_t cmds[2];
-    ucs_status_t status;
+    ucs_status_t status = ucs_gstream_enqueue(queue->stream, cmds, count);
 
-    cmds[0]                = *cmd;
-    cmds[1].type           = UCS_GSTREAM_CMD_WRITE64;
-    cmds[1].u.word.address = batch->passed;
-    cmds[1].u.word.value   = batch->commands + 1;
-    status                 = ucs_gstream_enqueue(queue->stream, cmds, 2);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status),
                          "the stream does not take the command: %s",
                          ucs_status_string(status));
     }
-    ++batch->commands;
+    ++queue->batch->commands;
     return MPI_SUCCESS;
 }
 
@@ -501,7 +494,7 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
     ucs_list_del(&batch->enqueued);
     cmd.u.func.func = mpix_batch_thread_begin;
     cmd.u.func.arg  = first;
-    rc              = mpix_batch_command(func, queue, &cmd);
+    rc              = mpix_batch_command(func, queue, &cmd, 1);
     if (rc != MPI_SUCCESS) {
         ucs_list_add_tail(&first->list, &batch->enqueued);
         return rc;
@@ -529,17 +522,21 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
 
 static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
 {
-    mpix_batch_t *batch   = queue->batch;
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+    mpix_batch_t *batch       = queue->batch;
+    ucs_gstream_cmd_t cmds[2] = {
+        {.type = UCS_GSTREAM_CMD_WAIT64}, {.type = UCS_GSTREAM_CMD_WRITE64}
+    };
     int rc;
 
     if ((batch == NULL) || (batch->started == 0)) {
         return MPI_SUCCESS;
     }
 
-    cmd.u.word.address = batch->done;
-    cmd.u.word.value   = batch->started;
-    rc                 = mpix_batch_command(func, queue, &cmd);
+    cmds[0].u.word.address = batch->done;
+    cmds[0].u.word.value   = batch->started;
+    cmds[1].u.word.address = batch->passed;
+    cmds[1].u.word.value   = batch->commands + 1;
+    rc                     = mpix_batch_command(func, queue, cmds, 2);
     if (rc == MPI_SUCCESS) {
         batch->waited = batch->started;
     }

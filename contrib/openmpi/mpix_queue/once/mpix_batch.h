@@ -164,8 +164,8 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
 int mpix_batch_thread_get(const char *func);
 
 /* Run by a stream, with the first message of a start: the thread begins all of
- * them, which are the thread's from now on. */
-void mpix_batch_thread_begin(void *first);
+ * them, which are the thread's from now on. The stream has passed the start. */
+void mpix_batch_thread_begin(void *arg);
 
 /* MPI_Finalize has begun: end the thread, and what it has. Receives that have
  * not matched are cancelled. */

@@ -488,13 +488,15 @@ int mpix_batch_thread_get(const char *func)
     return MPI_SUCCESS;
 }
 
-void mpix_batch_thread_begin(void *first)
+void mpix_batch_thread_begin(void *arg)
 {
+    mpix_msg_t *msg     = arg;
+    mpix_batch_t *batch = msg->batch; /* Its queue stays until this has passed
+                                       */
     ucs_list_link_t messages;
-    mpix_msg_t *msg;
     int is_running;
 
-    ucs_list_add_tail(&((mpix_msg_t*)first)->list, &messages); /* The head */
+    ucs_list_add_tail(&msg->list, &messages); /* The head */
 
     pthread_mutex_lock(&mpix_thread.lock);
     is_running = mpix_thread.is_running;
@@ -506,9 +508,10 @@ void mpix_batch_thread_begin(void *first)
 
     if (!is_running) { /* MPI is finalised: what there is of it is gone */
         ucs_list_for_each(msg, &messages, list) {
-            mpix_batch_release(msg->batch, 1);
+            mpix_batch_release(batch, 1);
         }
     }
+    __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
 }
 
 void mpix_batch_thread_stop(void)
