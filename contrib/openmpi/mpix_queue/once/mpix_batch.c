@@ -45,7 +45,8 @@ static void mpix_batch_free(mpix_batch_t *batch)
     free(batch);
 }
 
-mpix_batch_t *mpix_batch_create(void)
+/* Makes a queue's part. NULL if there is no memory. */
+static mpix_batch_t *mpix_batch_create(void)
 {
     mpix_batch_t *batch = calloc(1, sizeof(*batch));
 
@@ -528,7 +529,7 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
     };
     int rc;
 
-    if ((batch == NULL) || (batch->started == 0)) {
+    if ((batch == NULL) || (batch->waited == batch->started)) {
         return MPI_SUCCESS;
     }
 

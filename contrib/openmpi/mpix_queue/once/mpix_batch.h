@@ -93,9 +93,6 @@ typedef struct mpix_msg {
 } mpix_msg_t;
 
 
-/* Make a queue's part. NULL if there is no memory. */
-mpix_batch_t *mpix_batch_create(void);
-
 /* Non-zero if the stream has run all starts and waits. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
 
