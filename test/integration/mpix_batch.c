@@ -8,6 +8,7 @@
 #include "mpix_test.h"
 #include "st_any.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -500,6 +501,61 @@ static void test_truncation(void)
     send_to_plain(RECV_PLAIN, COUNT);
 }
 
+/* Has the stand-in for a GPU's runtime fail calls with a stream: after 'skip'
+ * of them so many. Returns 0 where there is none. */
+static int fail_calls(unsigned skip, unsigned count)
+{
+    const int is_hip = (mpix_test.queue_type == MPIX_QUEUE_HIP);
+    void (*fail)(unsigned skip, unsigned count, int error);
+    void *library;
+
+    if (mpix_test.queue_type == MPIX_QUEUE_HOST) {
+        return 0;
+    }
+    library = dlopen(is_hip ? "libamdhip64.so" : "libcuda.so.1",
+                     RTLD_NOW | RTLD_NOLOAD);
+    *(void**)&fail = (library == NULL) ? NULL :
+                                         dlsym(library, "standin_fail_calls");
+    if (fail == NULL) {
+        return 0;
+    }
+    fail(skip, count, 999 /* unknown error */);
+    return 1;
+}
+
+/* Messages whose start the runtime refuses, at any of its calls, are there for
+ * the next one. */
+static void test_refused_start(void)
+{
+    mpix_test_msg_t sends[2], recvs[2];
+    int rc = MPI_ERR_OTHER;
+    unsigned skip;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        mpix_test_msg_init(&sends[i], COUNT, mpix_test.rank, mpix_test.right,
+                           i);
+        mpix_test_msg_init(&recvs[i], COUNT, mpix_test.left, mpix_test.rank, i);
+        mpix_test_once_recv(&recvs[i], mpix_test.left, TAG + i, MPI_COMM_WORLD);
+        mpix_test_once_send(&sends[i], TAG + i, MPI_COMM_WORLD);
+    }
+    for (skip = 0; (rc != MPI_SUCCESS) && (skip < 10) && fail_calls(skip, 1);
+         ++skip) {
+        rc = MPIX_Enqueue_start(mpix_test.queue);
+        fail_calls(0, 0);
+    }
+    mpix_test_once_start(); /* Of nothing, where there are stand-ins */
+    mpix_test_once_wait();
+    mpix_test_queue_wait();
+    for (i = 0; i < 2; ++i) {
+        mpix_test_verify(&recvs[i]);
+        MPIX_OK(MPI_Wait(&sends[i].request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Wait(&recvs[i].request, MPI_STATUS_IGNORE));
+        mpix_test_msg_drop(&sends[i]);
+        mpix_test_msg_drop(&recvs[i]);
+    }
+}
+
 /* Matched requests on the same queue, between messages that are used once. */
 static void test_both_families(void)
 {
@@ -550,6 +606,7 @@ int main(int argc, char **argv)
         {"null_and_self", test_null_and_self},
         {"communicators", test_communicators},
         {"refuse", test_refuse},
+        {"refused_start", test_refused_start},
         {"truncation", test_truncation},
         {"both_families", test_both_families},
         {NULL, NULL}

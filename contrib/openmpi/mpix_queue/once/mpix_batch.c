@@ -45,7 +45,8 @@ static void mpix_batch_free(mpix_batch_t *batch)
     free(batch);
 }
 
-mpix_batch_t *mpix_batch_create(void)
+/* Makes a queue's part. NULL if there is no memory. */
+static mpix_batch_t *mpix_batch_create(void)
 {
     mpix_batch_t *batch = calloc(1, sizeof(*batch));
 
@@ -94,7 +95,7 @@ void mpix_batch_cancel(mpix_batch_t *batch)
         msg->number = 0; /* No stream waits for it */
         mpix_batch_end(msg, MPI_SUCCESS, &status);
     }
-    batch->count = 0;
+    batch->count = batch->started;
 }
 
 int mpix_batch_check(const char *func, const mpix_batch_t *batch,
@@ -368,8 +369,7 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
 
     __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
     ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
-    ++queue->batch->count;
-    msg->number     = queue->batch->started + queue->batch->count;
+    msg->number     = ++queue->batch->count;
     msg->is_counted = 1;
     mpix_request_count(msg->outer, 1);
     *request = msg->outer;
@@ -461,25 +461,18 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
     return mpix_batch_enqueue_queue(&args, queue, request);
 }
 
-/* Enqueues a command, and a store that tells that it has run. */
+/* Enqueues a start or a wait, whose last command tells that it has passed. */
 static int mpix_batch_command(const char *func, struct mpix_queue *queue,
-                              const ucs_gstream_cmd_t *cmd)
+                              const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    mpix_batch_t *batch = queue->batch;
-    ucs_gstream_cmd_t cmds[2];
-    ucs_status_t status;
+    ucs_status_t status = ucs_gstream_enqueue(queue->stream, cmds, count);
 
-    cmds[0]                = *cmd;
-    cmds[1].type           = UCS_GSTREAM_CMD_WRITE64;
-    cmds[1].u.word.address = batch->passed;
-    cmds[1].u.word.value   = batch->commands + 1;
-    status                 = ucs_gstream_enqueue(queue->stream, cmds, 2);
     if (status != UCS_OK) {
         return mpix_fail(func, mpix_status_code(status),
                          "the stream does not take the command: %s",
                          ucs_status_string(status));
     }
-    ++batch->commands;
+    ++queue->batch->commands;
     return MPI_SUCCESS;
 }
 
@@ -488,34 +481,28 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch   = queue->batch;
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
-    mpix_start_t *start;
+    mpix_msg_t *first;
     int rc;
 
     if ((batch == NULL) || ucs_list_is_empty(&batch->enqueued)) {
         return MPI_SUCCESS;
     }
 
-    start = malloc(sizeof(*start));
-    if (start == NULL) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
-    }
-    start->waited = batch->waited;
+    first         = ucs_list_head(&batch->enqueued, mpix_msg_t, list);
+    first->waited = batch->waited;
 
     /* Once the command is enqueued, the thread may have the messages */
-    ucs_list_head_init(&start->messages);
-    ucs_list_splice_tail(&start->messages, &batch->enqueued);
-    ucs_list_head_init(&batch->enqueued);
+    ucs_list_del(&batch->enqueued);
     cmd.u.func.func = mpix_batch_thread_begin;
-    cmd.u.func.arg  = start;
-    rc              = mpix_batch_command(func, queue, &cmd);
+    cmd.u.func.arg  = first;
+    rc              = mpix_batch_command(func, queue, &cmd, 1);
     if (rc != MPI_SUCCESS) {
-        ucs_list_splice_tail(&batch->enqueued, &start->messages);
-        free(start);
+        ucs_list_add_tail(&first->list, &batch->enqueued);
         return rc;
     }
 
-    batch->started += batch->count;
-    batch->count    = 0;
+    ucs_list_head_init(&batch->enqueued);
+    batch->started = batch->count;
     return MPI_SUCCESS;
 }
 
@@ -536,17 +523,21 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
 
 static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
 {
-    mpix_batch_t *batch   = queue->batch;
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WAIT64};
+    mpix_batch_t *batch       = queue->batch;
+    ucs_gstream_cmd_t cmds[2] = {
+        {.type = UCS_GSTREAM_CMD_WAIT64}, {.type = UCS_GSTREAM_CMD_WRITE64}
+    };
     int rc;
 
-    if ((batch == NULL) || (batch->started == 0)) {
+    if ((batch == NULL) || (batch->waited == batch->started)) {
         return MPI_SUCCESS;
     }
 
-    cmd.u.word.address = batch->done;
-    cmd.u.word.value   = batch->started;
-    rc                 = mpix_batch_command(func, queue, &cmd);
+    cmds[0].u.word.address = batch->done;
+    cmds[0].u.word.value   = batch->started;
+    cmds[1].u.word.address = batch->passed;
+    cmds[1].u.word.value   = batch->commands + 1;
+    rc                     = mpix_batch_command(func, queue, cmds, 2);
     if (rc == MPI_SUCCESS) {
         batch->waited = batch->started;
     }

@@ -34,10 +34,11 @@
 typedef struct mpix_batch {
     unsigned          refs;     /* The queue's, and its messages' that are not
                                    over; atomic */
-    ucs_list_link_t   enqueued; /* mpix_msg_t; of the thread that calls for the
-                                   queue, as are the next four */
-    uint64_t          count;    /* Messages in there */
-    uint64_t          started;  /* Messages whose starts were enqueued */
+    ucs_list_link_t   enqueued; /* mpix_msg_t that are not started; of the
+                                   thread that calls for the queue, as are the
+                                   next three */
+    uint64_t          count;    /* Messages so far */
+    uint64_t          started;  /* Of these, those whose starts were enqueued */
     uint64_t          waited;   /* Of these, those whose waits were, too */
     ucs_list_link_t   over;     /* mpix_msg_t that the application has not
                                    completed; protected by their own lock */
@@ -61,12 +62,16 @@ typedef struct mpix_msg {
     unsigned        refs;    /* The outer request's, one until the message is
                                 over, and the batch's if it has failed;
                                 atomic */
-    ucs_list_link_t list;    /* The batch's, a start's; then the next one's */
+    ucs_list_link_t list;    /* The batch's; with the others of a start, a ring
+                                without a head; the thread's; then the next
+                                one's */
     int             is_listed; /* In the batch's list of those that are over, or
                                   in that of all that were waited for; protected
                                   by the lock of these lists */
     int             is_counted; /* mpix_request_count(); the same lock */
     uint64_t        number;  /* In the queue, from 1; 0: never started */
+    uint64_t        waited;  /* Of the first of a start: the batch's, whose
+                                waits have passed when it is begun; else 0 */
     mpix_batch_t    *batch;  /* Until it is over */
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
@@ -87,18 +92,6 @@ typedef struct mpix_msg {
     int             is_over; /* Stored last, with release order */
 } mpix_msg_t;
 
-
-/* What a start begins: one command of a stream. */
-typedef struct mpix_start {
-    ucs_list_link_t list;     /* In the thread's */
-    ucs_list_link_t messages; /* mpix_msg_t, in the order of the calls */
-    uint64_t        waited;   /* The batch's, whose waits have passed when this
-                                 one is begun */
-} mpix_start_t;
-
-
-/* Make a queue's part. NULL if there is no memory. */
-mpix_batch_t *mpix_batch_create(void);
 
 /* Non-zero if the stream has run all starts and waits. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
@@ -167,8 +160,8 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status);
  * not raised. */
 int mpix_batch_thread_get(const char *func);
 
-/* Run by a stream: the thread begins the messages of a mpix_start_t, which is
- * the thread's from now on. */
+/* Run by a stream, with the first message of a start: the thread begins all of
+ * them, which are the thread's from now on. The stream has passed the start. */
 void mpix_batch_thread_begin(void *arg);
 
 /* MPI_Finalize has begun: end the thread, and what it has. Receives that have

@@ -68,7 +68,7 @@ static struct {
     int             is_running;
     int             is_stopping;
     pthread_t       thread;
-    ucs_list_link_t begun; /* mpix_start_t, oldest first */
+    ucs_list_link_t begun; /* mpix_msg_t, oldest first */
     MPI_Comm        comm;  /* Of failed requests; made before the thread */
     uint64_t        count; /* Messages that were begun; atomic */
 } mpix_thread = {
@@ -196,21 +196,20 @@ static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
     __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
 }
 
-/* Begins all messages of a start. */
-static void mpix_active_begin_all(mpix_active_t *active, mpix_start_t *start)
+/* Begins all messages of some starts. */
+static void mpix_active_begin_all(mpix_active_t *active,
+                                  ucs_list_link_t *messages)
 {
     mpix_msg_t *msg;
 
-    /* The stream has passed these waits; the messages hold the batch */
-    msg = ucs_list_head(&start->messages, mpix_msg_t, list);
-    mpix_batch_settle(msg->batch, start->waited);
-    mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
-
-    while (!ucs_list_is_empty(&start->messages)) {
-        msg = ucs_list_extract_head(&start->messages, mpix_msg_t, list);
+    while (!ucs_list_is_empty(messages)) {
+        msg = ucs_list_extract_head(messages, mpix_msg_t, list);
+        if (msg->waited > 0) {
+            mpix_batch_settle(msg->batch, msg->waited);
+        }
         mpix_active_begin(active, msg);
     }
-    free(start);
+    mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
 }
 
 /* Takes the messages out that were ended: the others stay in their order. */
@@ -371,7 +370,7 @@ static void mpix_thread_pause(unsigned idle)
 /* Waits until there is something to begin or to look after. Returns 0 if there
  * never will be. */
 static int mpix_thread_wait(int num_active, unsigned idle,
-                            ucs_list_link_t *starts)
+                            ucs_list_link_t *messages)
 {
     int is_stopping;
 
@@ -383,7 +382,7 @@ static int mpix_thread_wait(int num_active, unsigned idle,
     if (ucs_list_is_empty(&mpix_thread.begun) && !mpix_thread.is_stopping) {
         mpix_thread_pause(idle);
     }
-    ucs_list_splice_tail(starts, &mpix_thread.begun);
+    ucs_list_splice_tail(messages, &mpix_thread.begun);
     ucs_list_head_init(&mpix_thread.begun);
     is_stopping = mpix_thread.is_stopping;
     pthread_mutex_unlock(&mpix_thread.lock);
@@ -395,17 +394,15 @@ static void *mpix_thread_run(void *arg)
     mpix_active_t active = {.count = 0};
     unsigned idle        = 0;
     unsigned rounds      = 0;
-    ucs_list_link_t starts;
-    mpix_start_t *start;
+    ucs_list_link_t messages;
     int is_going;
 
-    ucs_list_head_init(&starts);
+    ucs_list_head_init(&messages);
     do {
-        is_going = mpix_thread_wait(active.count, idle, &starts);
+        is_going = mpix_thread_wait(active.count, idle, &messages);
         ++idle;
-        while (!ucs_list_is_empty(&starts)) {
-            start = ucs_list_extract_head(&starts, mpix_start_t, list);
-            mpix_active_begin_all(&active, start);
+        if (!ucs_list_is_empty(&messages)) {
+            mpix_active_begin_all(&active, &messages);
             idle = 0;
         }
         if ((active.count > 0) && (mpix_active_test(&active) > 0)) {
@@ -493,24 +490,28 @@ int mpix_batch_thread_get(const char *func)
 
 void mpix_batch_thread_begin(void *arg)
 {
-    mpix_start_t *start = arg;
+    mpix_msg_t *msg     = arg;
+    mpix_batch_t *batch = msg->batch; /* Its queue stays until this has passed
+                                       */
+    ucs_list_link_t messages;
+    int is_running;
 
-    mpix_msg_t *msg;
+    ucs_list_add_tail(&msg->list, &messages); /* The head */
 
     pthread_mutex_lock(&mpix_thread.lock);
-    if (mpix_thread.is_running) {
-        ucs_list_add_tail(&mpix_thread.begun, &start->list);
+    is_running = mpix_thread.is_running;
+    if (is_running) {
+        ucs_list_splice_tail(&mpix_thread.begun, &messages);
         pthread_cond_signal(&mpix_thread.cond);
-        start = NULL;
     }
     pthread_mutex_unlock(&mpix_thread.lock);
 
-    if (start != NULL) { /* MPI is finalised: what there is of it is gone */
-        ucs_list_for_each(msg, &start->messages, list) {
-            mpix_batch_release(msg->batch, 1);
+    if (!is_running) { /* MPI is finalised: what there is of it is gone */
+        ucs_list_for_each(msg, &messages, list) {
+            mpix_batch_release(batch, 1);
         }
-        free(start);
     }
+    __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
 }
 
 void mpix_batch_thread_stop(void)
