@@ -479,7 +479,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr);
  *         kernel has started a use and not waited for it. In a queue in
  *         error an operation may be freed before that, but for one whose buffer
  *         is being read or written, or which the stream is yet to copy to or
- *         from: until that is over, or the peer is declared dead; on the trig
+ *         from: until that is over, or the peer is declared gone; on the trig
  *         lane a NIC's access lasts for two seconds at most. A copy by a device
  *         is waited for in any case.
  *

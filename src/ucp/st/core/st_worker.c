@@ -44,7 +44,7 @@
 #define UCP_ST_WORKER_PARAM(_params, _name, _FLAG, _default) \
     UCS_PARAM_VALUE(UCP_ST_WORKER_PARAM_FIELD, _params, _name, _FLAG, _default)
 
-/* What tagged operations need, and to sleep until there is something */
+/* What messages used once need, and to sleep until there is something */
 #define UCP_ST_WORKER_FEATURES (UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP)
 
 /* Kinds of streams that the user names must be there */
