@@ -341,8 +341,15 @@ static ucs_status_t ucp_st_net_ep_make(ucp_st_peer_t *peer,
 {
     ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
     ucs_status_t status;
+    int is_dead;
 
-    status = ucp_st_net_ep_create(peer, ep_p);
+    ucp_st_worker_lock(peer->worker);
+    is_dead = ucp_st_process_is_dead(&peer->process);
+    ucp_st_worker_unlock(peer->worker);
+    /* UCX would log that it cannot connect, and aborts later from 1.14 on where
+     * the peer in shared memory is dead */
+    status = is_dead ? UCS_ERR_CONNECTION_RESET :
+                       ucp_st_net_ep_create(peer, ep_p);
     ucp_st_worker_lock(peer->worker);
     if (status != UCS_OK) {
         self->status = status;
@@ -367,23 +374,18 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_st_net_use_t use,
 {
     ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
     ucs_status_t status;
-    int is_dead;
 
     ucp_st_worker_lock(peer->worker);
-    *ep_p   = self->ep;
-    status  = ucp_st_net_check_use(peer, use);
-    status  = (status == UCS_OK) ? self->status : status;
-    is_dead = ucp_st_process_is_dead(&peer->process);
+    *ep_p  = self->ep;
+    status = ucp_st_net_check_use(peer, use);
+    status = (status == UCS_OK) ? self->status : status;
     ucp_st_worker_unlock(peer->worker);
     if ((*ep_p != NULL) ||
         ((status != UCS_INPROGRESS) && !ucp_st_ucp_is_full(status))) {
         return status;
     }
     ucp_st_net_close_old(peer); /* there is room for one */
-    /* UCX would log that it cannot connect, and aborts later from 1.14 on where
-     * the peer in shared memory is dead */
-    return is_dead ? UCS_ERR_CONNECTION_RESET :
-                     ucp_st_net_ep_make(peer, use, ep_p);
+    return ucp_st_net_ep_make(peer, use, ep_p);
 }
 
 /* Wait until the end of flushing at most for all that was sent to leave this
