@@ -3,9 +3,9 @@
  * st_component.h - what core calls outside of core.
  *
  * A component has tables of functions here, and a part of its own in each
- * worker, peer and queue; a lane has (st_lane.h), too. st_components.c lists
- * them all. They include core; core includes none of them but ctrl, which is
- * below it.
+ * object that is listed below; a lane has (st_lane.h), too. st_components.c
+ * lists them all. They include core; core includes none of them but ctrl, which
+ * is below it.
  */
 #ifndef UCP_ST_COMPONENT_H_
 #define UCP_ST_COMPONENT_H_
@@ -19,6 +19,8 @@ typedef enum {
     UCP_ST_OBJECT_WORKER,
     UCP_ST_OBJECT_PEER,
     UCP_ST_OBJECT_QUEUE,
+    UCP_ST_OBJECT_MEM,  /**< Registered memory, */
+    UCP_ST_OBJECT_RKEY, /**< and that of a peer */
     UCP_ST_OBJECT_LAST
 } ucp_st_object_t;
 

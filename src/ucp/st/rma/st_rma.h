@@ -16,7 +16,6 @@
 #define UCP_ST_RMA_INTERNAL_H_
 
 #include <ucp_st.h>
-#include <uct_trig.h>
 
 #include "core/st_peer.h"
 #include "core/st_queue.h"
@@ -44,9 +43,8 @@ typedef struct ucp_st_memh {
     uint64_t        id;    /* unique in the worker */
     unsigned        lanes; /* bit mask of those that serve it */
     ucs_gstream_memory_attr_t memory; /* that it is */
-    ucp_st_direct_map_t *map; /* that it lies in, or NULL */
-    uct_trig_mem_h  trig;  /* lane trig */
     unsigned        refs;
+    void            *parts[UCP_ST_PART_LAST];
 } ucp_st_memh_t;
 
 KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
@@ -59,9 +57,7 @@ typedef struct ucp_st_rkey {
     uint64_t                           remote; /* address there */
     size_t                             length;
     unsigned                           refs;
-    ucp_st_direct_map_t                *map;   /* lane direct: or NULL */
-    uint8_t                            *far;   /* lane direct: address here */
-    uct_trig_rkey_t                    trig;   /* lane trig */
+    void                               *parts[UCP_ST_PART_LAST];
 } ucp_st_rkey_t;
 
 /** An operation that was found good. */

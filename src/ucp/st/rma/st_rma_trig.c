@@ -58,6 +58,16 @@ static size_t ucp_st_rma_trig_parts(const ucp_st_rma_trig_op_t *op)
     return op->writes + ((op->rma.signal != NULL) || op->is_quiet);
 }
 
+static uct_trig_mem_h *ucp_st_rma_trig_mem(const ucp_st_memh_t *mem)
+{
+    return mem->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
+}
+
+static uct_trig_rkey_t *ucp_st_rma_trig_rkey(const ucp_st_rkey_t *rkey)
+{
+    return rkey->parts[UCP_ST_PART_LANES + UCP_ST_LANE_TRIG];
+}
+
 static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
 {
     if (ucp_st_stage_is_device(&mem->memory) &&
@@ -66,12 +76,13 @@ static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
         return UCS_ERR_UNSUPPORTED;
     }
     return uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker)->iface,
-                            mem->address, mem->length, NULL, &mem->trig);
+                            mem->address, mem->length, NULL,
+                            ucp_st_rma_trig_mem(mem));
 }
 
 static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
 {
-    if (uct_trig_mem_dereg(mem->trig) != UCS_OK) {
+    if (uct_trig_mem_dereg(*ucp_st_rma_trig_mem(mem)) != UCS_OK) {
         ucs_warn("lane 'trig': memory at %p stays registered: the NIC holds "
                  "operations of a failed peer", mem->address);
     }
@@ -79,21 +90,21 @@ static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
 
 static size_t ucp_st_rma_trig_pack(const ucp_st_memh_t *mem, void *blob)
 {
-    uct_trig_mem_pack(mem->trig, blob);
+    uct_trig_mem_pack(*ucp_st_rma_trig_mem(mem), blob);
     return UCT_TRIG_RKEY_PACKED_LEN;
 }
 
 static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
                                            const void *blob, size_t length)
 {
-    ucs_status_t status = uct_trig_rkey_unpack(blob, length, &rkey->trig);
+    uct_trig_rkey_t *key = ucp_st_rma_trig_rkey(rkey);
+    ucs_status_t status  = uct_trig_rkey_unpack(blob, length, key);
 
     if (status != UCS_OK) {
         return status;
     }
-    return ((rkey->trig.address == rkey->remote) &&
-            (rkey->trig.length == rkey->length)) ? UCS_OK :
-                                                   UCS_ERR_INVALID_ADDR;
+    return ((key->address == rkey->remote) && (key->length == rkey->length)) ?
+           UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
 static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
@@ -400,9 +411,9 @@ static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
     uct_trig_put_t put      = {
         .buffer      = rma->buffer + offset,
         .length      = ucs_min(rma->length - offset, put_max),
-        .local       = rma->mem->trig,
+        .local       = *ucp_st_rma_trig_mem(rma->mem),
         .remote_addr = rma->rkey->remote + rma->offset + offset,
-        .rkey        = rma->rkey->trig
+        .rkey        = *ucp_st_rma_trig_rkey(rma->rkey)
     };
 
     work->ep       = ucp_st_trig_rma_ep(rma->peer);
@@ -442,7 +453,7 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
         work->add  = (uct_trig_atomic_t){
             .value       = rma->signal_value,
             .remote_addr = address,
-            .rkey        = rma->signal->trig
+            .rkey        = *ucp_st_rma_trig_rkey(rma->signal)
         };
         return;
     }
@@ -453,7 +464,7 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
         .length      = sizeof(uint64_t),
         .local       = slot->piece.slab->mem,
         .remote_addr = address,
-        .rkey        = rma->signal->trig
+        .rkey        = *ucp_st_rma_trig_rkey(rma->signal)
     };
 }
 

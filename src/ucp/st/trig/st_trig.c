@@ -517,7 +517,9 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
     .id     = UCP_ST_LANE_TRIG,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_trig_dev_t),
-        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_trig_peer_t)
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_trig_peer_t),
+        [UCP_ST_OBJECT_MEM]    = sizeof(uct_trig_mem_h),
+        [UCP_ST_OBJECT_RKEY]   = sizeof(uct_trig_rkey_t)
     },
     .worker = {
         .open           = ucp_st_trig_dev_init,
