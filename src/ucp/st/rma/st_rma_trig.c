@@ -20,7 +20,7 @@
  *
  * Operations that find no free entry wait here, in order. They are posted when
  * one before them is complete: a threshold that is reached already fires at
- * once. What is due by then needs no entry (ucp_st_trig_work_post()). So no
+ * once. What is due by then needs no entry (ucp_st_trig_line_post()). So no
  * queue waits for entries that another one holds.
  *
  * If an operation fails its queue fails, and the host counts it in the NIC's
@@ -40,12 +40,6 @@
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
-
-/* Where the queue's stream waits for the NIC */
-static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
-{
-    return trig->piece.address;
-}
 
 /* How much an operation adds to C */
 static uint64_t ucp_st_rma_trig_counts(const ucp_st_rma_trig_op_t *op)
@@ -107,73 +101,29 @@ static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
            UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
-static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
-                                              ucp_st_rma_trig_slot_t *slot)
-{
-    ucp_st_trig_rail_t *rail = trig->rail;
-    ucs_status_t status;
-
-    status = ucp_st_trig_piece_get(rail, &slot->piece);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = uct_trig_cntr_create(rail->iface, &slot->data);
-    if (status != UCS_OK) {
-        ucp_st_trig_piece_put(rail, &slot->piece);
-    }
-    return status;
-}
-
 /* The queue has left, and the NIC has finished with its part; or not all of
  * that could be made */
 static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_trig_rail_t *rail = trig->rail;
     unsigned i;
 
-    for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (trig->slots[i].data != NULL);
-         ++i) {
-        (void)uct_trig_cntr_destroy(trig->slots[i].data);
-        ucp_st_trig_piece_put(rail, &trig->slots[i].piece);
+    for (i = 0; i < UCP_ST_RMA_TRIG_SLOTS; ++i) {
+        ucp_st_trig_tally_cleanup(&trig->slots[i].tally, trig->rail);
     }
-    ucp_st_trig_piece_put(rail, &trig->piece);
-    if (trig->done != NULL) {
-        (void)uct_trig_cntr_destroy(trig->done);
-    }
-    if (trig->start != NULL) {
-        (void)uct_trig_cntr_destroy(trig->start);
-    }
+    ucp_st_trig_tally_cleanup(&trig->done, trig->rail);
+    ucp_st_trig_trigger_cleanup(&trig->start);
     free(trig);
 }
 
 static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_trig_rail_t *rail = trig->rail;
-    ucs_status_t status;
+    ucs_status_t status = ucp_st_trig_trigger_init(&trig->start, trig->rail);
 
-    status = uct_trig_cntr_create(rail->iface, &trig->start);
-    if (status != UCS_OK) {
-        return status;
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&trig->done, trig->rail);
     }
-    trig->doorbell = uct_trig_cntr_doorbell(trig->start);
-    if (trig->doorbell != NULL) {
-        /* As for T of messages: see ucp_st_trig_halt() */
-        trig->base = rail->attr.max_count / 4;
-        status     = uct_trig_cntr_add(trig->start, trig->base);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    status = uct_trig_cntr_create(rail->iface, &trig->done);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_trig_piece_get(rail, &trig->piece);
-    if (status != UCS_OK) {
-        return status;
-    }
-    *ucp_st_rma_trig_word(trig) = 0;
-    return ucp_st_rma_trig_slot_init(trig, &trig->slots[0]);
+    return (status == UCS_OK) ?
+           ucp_st_trig_tally_init(&trig->slots[0].tally, trig->rail) : status;
 }
 
 static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
@@ -274,14 +224,14 @@ void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
     if (ucp_st_rma_trig_is_unsettled(trig) || (op == trig->enqueued)) {
         return;
     }
-    ucp_st_rma_trig_count(trig->done, ucp_st_rma_trig_counts(op));
+    ucp_st_rma_trig_count(trig->done.cntr, ucp_st_rma_trig_counts(op));
     ucs_list_del(&op->list);
     ucs_list_add_tail(&trig->over, &op->list);
     ucp_st_rma_trig_end(op);
-    if ((op->posted > op->writes) && (op->slot != NULL)) {
-        ucp_st_rma_trig_count(op->slot->data, op->writes);
+    if ((op->line.posted > op->writes) && (op->slot != NULL)) {
+        ucp_st_rma_trig_count(op->slot->tally.cntr, op->writes);
     }
-    if (op->pending == 0) {
+    if (op->line.pending == 0) {
         ucp_st_rma_trig_destroy(op);
     }
 }
@@ -298,7 +248,7 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, ucs_status_t status)
         /* A signal behind failed data must not reach a live peer. Where it is
          * not cancelled the NIC sends it when the host counts the data: so the
          * peer is declared gone first. */
-        is_lost = !peer->is_self && (op->posted > op->writes) &&
+        is_lost = !peer->is_self && (op->line.posted > op->writes) &&
                   (op->writes > 0) && !ucp_st_rma_trig_is_unsettled(op->trig);
     }
     if (is_lost) {
@@ -321,25 +271,18 @@ static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
         if (trig->queue != NULL) {
             ucp_st_queue_fail(trig->queue, NULL, status);
         }
-        __atomic_store_n(ucp_st_rma_trig_word(trig), UCP_ST_RELEASE,
+        __atomic_store_n(trig->done.word, UCP_ST_RELEASE,
                          __ATOMIC_RELEASE);
     }
-    ucs_gstream_wake(ucp_st_rma_trig_word(trig));
+    ucs_gstream_wake(trig->done.word);
     ucp_st_rma_trig_destroy(op);
-}
-
-/* The NIC has finished with a part of an operation */
-static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
-{
-    --op->pending;
-    --op->trig->rail->used;
 }
 
 static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
 
-    ucp_st_rma_trig_part_over(op);
+    ucp_st_trig_line_over(&op->line, op->trig->rail);
     ucp_st_rma_trig_quiet_end(op, status);
 }
 
@@ -357,28 +300,14 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
         ucp_st_rma_trig_fail(op, status);
     }
     op->is_failed |= (status != UCS_OK);
-    ucp_st_rma_trig_part_over(op); /* `op` is kept until here */
-    if ((op->pending == 0) &&
+    /* `op` is kept until here */
+    ucp_st_trig_line_over(&op->line, op->trig->rail);
+    if ((op->line.pending == 0) &&
         (op->is_ended ||
-         ((op->posted == ucp_st_rma_trig_parts(op)) && !op->is_failed))) {
+         ((op->line.posted == ucp_st_rma_trig_parts(op)) &&
+          !op->is_failed))) {
         ucp_st_rma_trig_destroy(op);
     }
-}
-
-static uct_trig_deferred_t
-ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
-                         uint64_t threshold, uct_trig_cntr_h completion)
-{
-    uct_trig_deferred_t deferred = {
-        .trigger    = trigger,
-        .threshold  = threshold,
-        .completion = completion,
-        .done       = op->is_quiet ? ucp_st_rma_trig_quiet_done :
-                                     ucp_st_rma_trig_done,
-        .arg        = op
-    };
-
-    return deferred;
 }
 
 /* Take a slot that is not in use */
@@ -391,8 +320,8 @@ static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
         ++slot;
     }
     if ((slot == end) ||
-        ((slot->data == NULL) &&
-         (ucp_st_rma_trig_slot_init(op->trig, slot) != UCS_OK))) {
+        ((slot->tally.cntr == NULL) &&
+         (ucp_st_trig_tally_init(&slot->tally, op->trig->rail) != UCS_OK))) {
         return UCS_ERR_NO_RESOURCE; /* slot 0 always exists: retry later */
     }
     slot->is_used  = 1;
@@ -407,7 +336,7 @@ static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
 {
     const ucp_st_rma_t *rma = &op->rma;
     size_t put_max          = ucp_st_trig_rma_put_max(rma->peer);
-    size_t offset           = op->posted * put_max;
+    size_t offset           = op->line.posted * put_max;
     uct_trig_put_t put      = {
         .buffer      = rma->buffer + offset,
         .length      = ucs_min(rma->length - offset, put_max),
@@ -417,9 +346,12 @@ static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
     };
 
     work->ep       = ucp_st_trig_rma_ep(rma->peer);
-    work->deferred = ucp_st_rma_trig_deferred(
-            op, op->trig->start, op->trig->base + op->threshold,
-            (op->slot != NULL) ? op->slot->data : op->trig->done);
+    work->deferred = (uct_trig_deferred_t){
+        .trigger    = op->trig->start.cntr,
+        .threshold  = op->trig->start.base + op->threshold,
+        .completion = (op->slot != NULL) ? op->slot->tally.cntr :
+                                           op->trig->done.cntr
+    };
     if (rma->type == UCP_ST_RMA_PUT) {
         work->type = UCP_ST_TRIG_WORK_PUT;
         work->put  = put;
@@ -444,10 +376,12 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
     int has_data                 = (op->writes > 0);
 
     work->ep       = ucp_st_trig_rma_ep(rma->peer);
-    work->deferred = ucp_st_rma_trig_deferred(
-            op, has_data ? slot->data : op->trig->start,
-            has_data ? slot->counted : (op->trig->base + op->threshold),
-            op->trig->done);
+    work->deferred = (uct_trig_deferred_t){
+        .trigger    = has_data ? slot->tally.cntr : op->trig->start.cntr,
+        .threshold  = has_data ? slot->counted :
+                                 (op->trig->start.base + op->threshold),
+        .completion = op->trig->done.cntr
+    };
     if (rma->signal_op == UCP_ST_SIGNAL_ADD) {
         work->type = UCP_ST_TRIG_WORK_ADD;
         work->add  = (uct_trig_atomic_t){
@@ -457,30 +391,14 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
         };
         return;
     }
-    *(uint64_t*)slot->piece.address = rma->signal_value;
+    *slot->tally.word = rma->signal_value;
     work->type = UCP_ST_TRIG_WORK_PUT;
     work->put  = (uct_trig_put_t){
-        .buffer      = slot->piece.address,
+        .buffer      = slot->tally.piece.address,
         .length      = sizeof(uint64_t),
-        .local       = slot->piece.slab->mem,
+        .local       = slot->tally.piece.slab->mem,
         .remote_addr = address,
         .rkey        = *ucp_st_rma_trig_rkey(rma->signal)
-    };
-}
-
-static void ucp_st_rma_trig_fill_quiet(ucp_st_rma_trig_op_t *op,
-                                       ucp_st_trig_work_t *work)
-{
-    ucp_st_rma_trig_t *trig = op->trig;
-
-    work->type     = UCP_ST_TRIG_WORK_ADD;
-    work->ep       = trig->rail->self_ep;
-    work->deferred = ucp_st_rma_trig_deferred(op, trig->done, op->threshold,
-                                              NULL);
-    work->add      = (uct_trig_atomic_t){
-        .value       = op->value,
-        .remote_addr = (uintptr_t)trig->piece.address,
-        .rkey        = trig->piece.slab->rkey
     };
 }
 
@@ -488,25 +406,21 @@ static void ucp_st_rma_trig_fill_quiet(ucp_st_rma_trig_op_t *op,
 static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
-    int is_ahead            = (op->pending > 0) ||
-                              !ucs_list_is_empty(&trig->posted);
     ucp_st_trig_work_t work;
-    ucs_status_t status;
 
     if (op->is_quiet) {
-        ucp_st_rma_trig_fill_quiet(op, &work);
-    } else if (op->posted < op->writes) {
+        ucp_st_trig_tally_fill(&trig->done, trig->rail, op->value, &work);
+        work.deferred.threshold = op->threshold;
+    } else if (op->line.posted < op->writes) {
         ucp_st_rma_trig_fill_data(op, &work);
     } else {
         ucp_st_rma_trig_fill_signal(op, &work);
     }
-    status = ucp_st_trig_work_post(trig->rail, &work,
-                                   is_ahead ? NULL : &op->refusals);
-    if (status == UCS_OK) {
-        ++op->pending;
-        ++op->posted;
-    }
-    return status;
+    work.deferred.done = op->is_quiet ? ucp_st_rma_trig_quiet_done :
+                                        ucp_st_rma_trig_done;
+    work.deferred.arg  = op;
+    return ucp_st_trig_line_post(&op->line, trig->rail, &work,
+                                 !ucs_list_is_empty(&trig->posted));
 }
 
 /* Post all parts of an operation: UCS_ERR_NO_RESOURCE if there is no room for
@@ -518,7 +432,8 @@ static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
     if ((op->rma.signal != NULL) && (op->slot == NULL)) {
         status = ucp_st_rma_trig_get_slot(op);
     }
-    while ((status == UCS_OK) && (op->posted < ucp_st_rma_trig_parts(op))) {
+    while ((status == UCS_OK) &&
+           (op->line.posted < ucp_st_rma_trig_parts(op))) {
         status = ucp_st_rma_trig_post_part(op);
     }
     return status;
@@ -537,7 +452,7 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
         if (op == trig->enqueued) {
             return; /* it may be undone */
         }
-        if (!op->is_quiet && (op->pending == 0) &&
+        if (!op->is_quiet && (op->line.pending == 0) &&
             (ucp_st_queue_status(op->rma.queue) != UCS_OK)) {
             ucp_st_rma_trig_abort(op);
             continue;
@@ -590,14 +505,14 @@ void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
             }
             continue;
         }
-        untriggered = __atomic_exchange_n(&trig->untriggered, 0,
-                                          __ATOMIC_ACQUIRE);
+        untriggered = __atomic_exchange_n(&trig->start.untriggered, 0,
+                                          __ATOMIC_RELAXED);
         if (untriggered > 0) {
             /* Operations end without effect. Their parts on the NIC fire, which
              * frees their entries. */
             ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
             ucp_st_rma_trig_abort_list(&trig->posted, NULL);
-            ucp_st_rma_trig_count(trig->start, untriggered);
+            ucp_st_rma_trig_count(trig->start.cntr, untriggered);
         }
         ucp_st_rma_trig_post_late(trig);
     }
@@ -610,7 +525,7 @@ int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker)
     uint64_t word;
 
     ucs_list_for_each(trig, &ucp_st_rma_dev(worker)->trigs, list) {
-        word = __atomic_load_n(ucp_st_rma_trig_word(trig), __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trig->done.word, __ATOMIC_ACQUIRE);
         ucs_list_for_each(op, &trig->posted, list) {
             if (!op->is_quiet && (op->threshold <= word)) {
                 return 1;
@@ -645,29 +560,6 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
     ucp_st_trig_dev_wake(peer->worker);
 }
 
-/* Runs on the stream, if the counter has no trigger page */
-static void ucp_st_rma_trig_start_func(void *arg)
-{
-    ucp_st_rma_trig_t *trig = arg;
-    ucs_status_t status     = uct_trig_cntr_add(trig->start, 1);
-
-    if (status != UCS_OK) {
-        ucs_error("queue %p: failed to trigger the NIC: %s", trig->queue,
-                  ucs_status_string(status));
-        (void)__atomic_fetch_add(&trig->untriggered, 1, __ATOMIC_RELEASE);
-        ucp_st_trig_dev_wake(trig->worker);
-    }
-}
-
-/* The same for a stream of a device that does not reach the trigger page */
-static void ucp_st_rma_trig_start_call(void *arg)
-{
-    ucp_st_rma_trig_t *trig = arg;
-
-    ucp_st_trig_dev_proxied(trig->worker);
-    ucp_st_rma_trig_start_func(trig);
-}
-
 /* The queue's caller alone sets `trig` */
 static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
 {
@@ -681,7 +573,7 @@ static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
     status = ucp_st_rma_trig_create(queue);
     ucp_st_worker_unlock(queue->worker);
     if ((status == UCS_OK) && (queue->calls != NULL)) {
-        (void)ucs_gstream_reaches(queue->stream, self->trig->doorbell);
+        (void)ucs_gstream_reaches(queue->stream, self->trig->start.doorbell);
     }
     return status;
 }
@@ -698,8 +590,8 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     ucp_st_rma_trig_op_t *op;
 
     if (((trig->counted + writes + 1) >= trig->rail->attr.max_count) ||
-        ((trig->base > 0) &&
-         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->base))) {
+        ((trig->start.base > 0) &&
+         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->start.base))) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     op = ucp_st_rma_trig_new(trig);
@@ -712,18 +604,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     trig->enqueued = op;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
-    if ((rma->queue->calls != NULL) &&
-        !ucs_gstream_reaches(rma->queue->stream, trig->doorbell)) {
-        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_call,
-                                    trig, 0, cmd);
-    } else if (trig->doorbell != NULL) {
-        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = trig->doorbell;
-        cmd->u.word.value   = 1;
-    } else {
-        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_func,
-                                    trig, 0, cmd);
-    }
+    (void)ucp_st_trig_trigger_cmd(&trig->start, rma->queue, cmd);
     return UCS_OK;
 }
 
@@ -768,7 +649,7 @@ static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue,
         trig->asked   = issued;
     }
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = ucp_st_rma_trig_word(trig);
+    cmd->u.word.address = trig->done.word;
     cmd->u.word.value   = issued;
     return UCS_OK;
 }

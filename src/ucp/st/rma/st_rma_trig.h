@@ -13,8 +13,8 @@
 
 /* For data with a signal */
 typedef struct ucp_st_rma_trig_slot {
-    uct_trig_cntr_h     data;    /* S; NULL: the slot was never used */
-    ucp_st_trig_piece_t piece;   /* holds the value of the signal */
+    ucp_st_trig_tally_t tally;   /* S, and the value of the signal; all zero:
+                                    the slot was never used */
     uint64_t            counted; /* S when its data is written */
     int                 is_used;
 } ucp_st_rma_trig_slot_t;
@@ -28,10 +28,8 @@ typedef struct ucp_st_rma_trig_op {
     uint64_t               threshold; /* of T; of a quiet: of C */
     uint64_t               value;     /* of a quiet: added to the word */
     size_t                 writes;    /* of the data */
-    size_t                 posted;    /* parts: these, then the signal, or the
-                                         quiet's addition */
-    unsigned               pending;   /* parts that the NIC has */
-    unsigned               refusals;  /* of the next part, so far */
+    ucp_st_trig_line_t     line;      /* of parts: these, then the signal, or
+                                         the quiet's addition */
     int                    is_failed; /* a part has */
     int                    is_ended;  /* for the queue */
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
@@ -44,19 +42,14 @@ typedef struct ucp_st_rma_trig {
     ucp_st_worker_h        worker;
     ucp_st_queue_h         queue;   /* NULL: it has left */
     ucp_st_trig_rail_t     *rail;
-    uct_trig_cntr_h        start;   /* T */
-    uct_trig_cntr_h        done;    /* C */
-    volatile uint64_t      *doorbell; /* of T; NULL: it is added to by a call */
-    uint64_t               base;    /* of T's thresholds */
+    ucp_st_trig_trigger_t  start;   /* T */
+    ucp_st_trig_tally_t    done;    /* C, and the word */
     int                    is_halting; /* T was reset: what waits for it is to
                                           be cancelled, ... */
     int                    is_settled; /* ... and was; or ... */
     int                    is_canceling; /* ... is about to be */
-    ucp_st_trig_piece_t    piece;   /* the word */
     uint64_t               counted; /* C when all operations have ended */
     uint64_t               asked;   /* operations that quiets wait for */
-    unsigned               untriggered; /* that streams could not add to T;
-                                           atomic */
     ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
                                        entries; of the first one parts may be
                                        posted */

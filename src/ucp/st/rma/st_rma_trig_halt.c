@@ -21,8 +21,8 @@
 
 void ucp_st_rma_trig_halt(ucp_st_rma_trig_t *trig)
 {
-    if ((trig->doorbell == NULL) || trig->is_halting ||
-        (uct_trig_cntr_reset(trig->start) != UCS_OK)) {
+    if ((trig->start.doorbell == NULL) || trig->is_halting ||
+        (ucp_st_trig_trigger_halt(&trig->start) != UCS_OK)) {
         return;
     }
     trig->is_halting = 1;
@@ -35,10 +35,10 @@ static unsigned ucp_st_rma_trig_add_triggers(const ucp_st_rma_trig_t *trig,
     unsigned count = 0;
     unsigned i;
 
-    triggers[count++] = trig->start;
+    triggers[count++] = trig->start.cntr;
     for (i = 0; i < UCP_ST_RMA_TRIG_SLOTS; ++i) {
         if (trig->slots[i].is_used) {
-            triggers[count++] = trig->slots[i].data;
+            triggers[count++] = trig->slots[i].tally.cntr;
         }
     }
     return count;
@@ -105,7 +105,7 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
         ucs_error("queue %p: the one-sided operations that its stream has not "
                   "come to cannot be cancelled, and take effect: %s",
                   trig->queue, ucs_status_string(status));
-        ucp_st_rma_trig_count(trig->start, 2 * trig->base);
+        ucp_st_trig_trigger_fire(&trig->start, trig->start.base);
     }
     trig->is_canceling = 0;
     trig->is_settled   = 1;

@@ -57,10 +57,8 @@ typedef struct ucp_st_trig_part {
     uint8_t             is_disposed; /* counted in `start`, */
     uint8_t             is_released; /* and in `done` */
     uint8_t             is_settled;
-    /* The puts of a use, posted for use after use: */
-    uint64_t            posted;
-    uint32_t            pending;   /* of these, neither done nor failed */
-    unsigned            refusals;  /* of the next one, so far */
+    ucp_st_trig_line_t  line;      /* of puts: those of a use, for use after
+                                      use */
     ucs_list_link_t     start_list; /* in those of `start` */
     ucs_list_link_t     done_list;  /* in those of `done` */
     ucp_st_trig_rail_t  *rail;
@@ -74,18 +72,13 @@ typedef struct ucp_st_trig_part {
                                       empty messages; its value is not used */
 } ucp_st_trig_part_t;
 
-/**
- * Protected by the worker's lock; `halted` is also read by the stream, and
- * `untriggered` is set by it.
- */
+/** Protected by the worker's lock. */
 typedef struct ucp_st_trig_op {
     struct ucp_st_op   *op;       /* read-only */
     ucp_st_trig_part_t *parts;
     uint8_t            num_parts;
     uint8_t            reaches;   /* what moves is the user's buffer */
     uint8_t            is_late;
-    uint8_t            halted;    /* starts must have no effect any more */
-    uint8_t            untriggered; /* a start had none; atomic */
     uint8_t            released;  /* all waits pass */
     uint8_t            disposed;  /* what was armed has been fired */
     uint8_t            is_draining;

@@ -58,20 +58,32 @@ static ucs_status_t ucp_st_trig_arm(ucp_st_trig_dev_t *dev)
     return status;
 }
 
-/* Operations whose start had no effect */
+/* A start of the operation had no effect */
+static int ucp_st_trig_is_untriggered(const ucp_st_trig_op_t *trig)
+{
+    const ucp_st_trig_start_t *start;
+    unsigned i;
+
+    for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
+        start = trig->parts[i].start;
+        if ((start != NULL) &&
+            __atomic_load_n(&start->trigger.untriggered, __ATOMIC_RELAXED)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
 {
     ucs_list_link_t *lists[] = {&worker->ops, &worker->on_stream,
                                 &worker->deferred};
-    const ucp_st_trig_op_t *trig;
     ucp_st_op_t *op;
     unsigned i;
 
     for (i = 0; i < ucs_static_array_size(lists); ++i) {
         ucs_list_for_each(op, lists[i], list) {
-            trig = ucp_st_trig_op(op);
-            if ((trig != NULL) &&
-                __atomic_load_n(&trig->untriggered, __ATOMIC_RELAXED)) {
+            if (ucp_st_trig_is_untriggered(ucp_st_trig_op(op))) {
                 ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
             }
         }

@@ -76,7 +76,7 @@ static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; (i < trig->num_parts) && (op->dir == UCP_ST_DIR_SEND); ++i) {
-        if (trig->parts[i].pending > 0) {
+        if (trig->parts[i].line.pending > 0) {
             return 1;
         }
     }
@@ -93,26 +93,14 @@ static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
     }
 }
 
-/* A stream that calls a function looks at the flag. A stream that stores to a
- * trigger page cannot. T and R of such a NIC begin at a base that is larger
- * than all that streams will ever add, and thresholds count from there: after
- * the reset, what streams add stays below every threshold. A reset is a store
- * to the trigger page, as a start is. The reset comes before the release of the
- * words, and the stream's store behind that. What was disposed of stays
- * fired. */
 void ucp_st_trig_halt(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     unsigned i;
 
-    if ((trig == NULL) || trig->halted) {
-        return;
-    }
-    /* Pairs with the acquire load in ucp_st_trig_add_func() */
-    __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);
-    for (i = 0; i < trig->num_parts; ++i) {
+    for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
         if (trig->parts[i].start != NULL) {
-            ucp_st_trig_start_halt(trig->parts[i].start);
+            (void)ucp_st_trig_trigger_halt(&trig->parts[i].start->trigger);
         }
     }
 }
@@ -196,7 +184,7 @@ static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
     ucs_list_for_each(trig, ending, end_list) {
         for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
             if (trig->parts[i].rail == rail) {
-                triggers[count++] = trig->parts[i].start->cntr;
+                triggers[count++] = trig->parts[i].start->trigger.cntr;
             }
         }
     }

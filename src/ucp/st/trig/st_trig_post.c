@@ -41,7 +41,7 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].done->posted);
+        uses = ucs_min(uses, trig->parts[i].done->line.posted);
     }
     return uses;
 }
@@ -80,6 +80,7 @@ static void ucp_st_trig_go_on(ucp_st_op_t *op)
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
+    ucp_st_trig_line_t *line = &part->line;
     ucp_st_op_t *op          = part->op;
     ucp_st_stats_t *stats    = &op->worker->stats;
 
@@ -99,15 +100,14 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         ++stats->writes_fired;
         /* Of a use's writes all are chunks but one */
         stats->chunks += (part != ucp_st_trig_op(op)->parts) ||
-                         (((part->posted - part->pending) % part->num_puts) !=
+                         (((line->posted - line->pending) % part->num_puts) !=
                           0);
     } else {
         ++stats->cts_fired;
     }
-    --part->pending;
-    --part->rail->used;
+    ucp_st_trig_line_over(line, part->rail);
     ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_put_name(op),
-                     part->posted - part->pending);
+                     line->posted - line->pending);
     ucp_st_trig_go_on(op);
 }
 
@@ -149,13 +149,12 @@ void ucp_st_trig_word_done(void *arg, ucs_status_t status)
     uint32_t left            = done->num_parts;
     ucp_st_trig_part_t *next;
 
-    --done->pending;
-    --done->rail->used;
+    ucp_st_trig_line_over(&done->line, done->rail);
     ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "word",
-                     done->posted - done->pending);
+                     done->line.posted - done->line.pending);
     if (status == UCS_OK) {
         ++part->op->worker->stats.atomics_fired;
-        ucs_gstream_wake(done->word);
+        ucs_gstream_wake(done->tally.word);
         ++done->words;
     }
     /* A NIC's addition that was under way may have read the word before the
@@ -188,14 +187,15 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
         .rkey        = part->remote
     };
     work->deferred = (uct_trig_deferred_t){
-        .trigger = (part->start == NULL) ? NULL : part->start->cntr,
+        .trigger = (part->start == NULL) ? NULL :
+                   part->start->trigger.cntr,
         .done    = ucp_st_trig_put_done,
         .arg     = part
     };
     if (op->dir == UCP_ST_DIR_RECV) {
         return;
     }
-    work->deferred.completion = part->done->cntr;
+    work->deferred.completion = part->done->tally.cntr;
     put->local                = part->local;
     ucp_st_trig_share(part, &share);
     if (share.length == 0) {
@@ -246,8 +246,8 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
     const ucp_st_op_t *op          = part->op;
     const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
     const ucp_st_trig_start_t *start = part->start;
-    uint64_t value                   = start->base +
-                                       (use * (start->weight +
+    uint64_t value                   = start->trigger.base +
+                                       (use * (start->trigger.weight +
                                                start->num_clears));
 
     return ((op->dir == UCP_ST_DIR_SEND) &&
@@ -274,10 +274,9 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
     size_t per_use        = ucp_st_trig_puts_per_use(part);
-    uint64_t use          = 1 + (part->posted / per_use);
-    size_t chunk          = part->posted % per_use;
+    uint64_t use          = 1 + (part->line.posted / per_use);
+    size_t chunk          = part->line.posted % per_use;
     uint64_t threshold    = ucp_st_trig_put_threshold(part, use);
-    unsigned *refusals    = (part->pending > 0) ? NULL : &part->refusals;
     size_t offset         = 0;
     ucp_st_trig_work_t work;
     ucs_status_t status;
@@ -286,23 +285,21 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
         (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
         offset = ucp_st_trig_inbox_offset(op, use);
     }
-    ucp_st_trig_fill_own(part->puts[chunk], part->start->cntr, threshold,
-                         offset, &work);
-    status = ucp_st_trig_work_post(part->rail, &work, refusals);
+    ucp_st_trig_fill_own(part->puts[chunk], part->start->trigger.cntr,
+                         threshold, offset, &work);
+    status = ucp_st_trig_line_post(&part->line, part->rail, &work, 0);
     if (status == UCS_ERR_BUSY) {
         /* Another one; or the provider has lost it */
         ucp_st_trig_fill_put(part, chunk, &work);
         work.put.remote_addr    += offset;
         work.deferred.threshold  = threshold;
-        status = ucp_st_trig_work_post(part->rail, &work, refusals);
+        status = ucp_st_trig_line_post(&part->line, part->rail, &work, 0);
     }
     if (status != UCS_OK) {
         return status;
     }
-    ++part->posted;
-    ++part->pending;
     ucp_st_trace_nic(op, UCP_ST_TRACE_POST, ucp_st_trig_put_name(op),
-                     part->posted);
+                     part->line.posted);
     return UCS_OK;
 }
 
@@ -310,24 +307,22 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
 static ucs_status_t ucp_st_trig_word_post(const ucp_st_op_t *op,
                                           ucp_st_trig_done_t *done)
 {
-    uint64_t threshold = (done->posted + 1) * done->num_puts;
-    unsigned *refusals = (done->pending > 0) ? NULL : &done->refusals;
+    uint64_t threshold = (done->line.posted + 1) * done->num_puts;
     ucp_st_trig_work_t work;
     ucs_status_t status;
 
-    ucp_st_trig_fill_own(done->word_add, done->cntr, threshold, 0, &work);
-    status = ucp_st_trig_work_post(done->rail, &work, refusals);
+    ucp_st_trig_fill_own(done->word_add, done->tally.cntr, threshold, 0,
+                         &work);
+    status = ucp_st_trig_line_post(&done->line, done->rail, &work, 0);
     if (status == UCS_ERR_BUSY) {
         ucp_st_trig_done_fill(done, &work);
         work.deferred.threshold = threshold;
-        status = ucp_st_trig_work_post(done->rail, &work, refusals);
+        status = ucp_st_trig_line_post(&done->line, done->rail, &work, 0);
     }
     if (status != UCS_OK) {
         return status;
     }
-    ++done->posted;
-    ++done->pending;
-    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, "word", done->posted);
+    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, "word", done->line.posted);
     return UCS_OK;
 }
 
@@ -355,12 +350,12 @@ static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
     uint64_t puts         = ucp_st_trig_puts_wanted(part, uses);
     ucs_status_t status;
 
-    while (part->posted < puts) {
+    while (part->line.posted < puts) {
         status = ucp_st_trig_put_post(part);
         if (ucp_st_trig_has_inbox(op) && ucp_st_trig_is_loss(status)) {
             /* A clear-to-send: what was sent ahead may be here all the same */
             ucp_st_peer_lost(op->peer, status);
-            ++part->posted;
+            ++part->line.posted;
         } else if (status != UCS_OK) {
             return status;
         }
@@ -389,7 +384,7 @@ static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses)
         part   = &trig->parts[i];
         status = UCS_OK;
         result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, uses));
-        while ((part->done->posted < uses) && (status == UCS_OK)) {
+        while ((part->done->line.posted < uses) && (status == UCS_OK)) {
             status = ucp_st_trig_word_post(op, part->done);
         }
         result = ucp_st_trig_worse(result, status);
@@ -404,11 +399,13 @@ static uint64_t ucp_st_trig_uses_max(const ucp_st_trig_part_t *part)
     const ucp_st_trig_start_t *start = part->start;
     uint64_t max                     = part->rail->attr.max_count;
     uint64_t uses                    = max / part->done->num_puts;
+    uint64_t base;
 
     if (start == NULL) {
         return uses;
     }
-    return ucs_min(uses, ((start->base > 0) ? (start->base - 1) : (max / 2)) /
+    base = start->trigger.base;
+    return ucs_min(uses, ((base > 0) ? (base - 1) : (max / 2)) /
                          ucp_st_trig_start_max(start));
 }
 

@@ -7,7 +7,7 @@
 #define UCP_ST_TRIG_RMA_H_
 
 #include "core/st_peer.h"
-#include "trig/st_trig_rail.h"
+#include "trig/st_trig_work.h"
 
 #include <ucs_gstream_memory.h>
 
