@@ -324,16 +324,12 @@ ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker);
  *  held. */
 void ucp_st_rma_host_peer_gone(ucp_st_peer_h peer);
 
-/** Lane trig: post operations that wait for entries, and give back the parts of
- *  queues that are gone. The lock is held, as it is for the rest. */
-void ucp_st_rma_trig_progress(ucp_st_worker_h worker);
-
-/** A queue fails: what its stream starts from now on has no effect. The lock is
- *  held. */
+/** Lane trig: a queue fails, so that what its stream starts from now on has no
+ *  effect. The lock is held, as it is for the rest. */
 void ucp_st_rma_trig_halt(struct ucp_st_rma_trig *trig);
 
-/** End the operations of queues that were halted. In the service thread, with
- *  the lock. */
+/** End the operations of queues that were halted, or whose streams failed to
+ *  start some. In the service thread. */
 void ucp_st_rma_trig_settle(ucp_st_worker_h worker);
 
 /** Non-zero while operations have not ended here although their queue's stream

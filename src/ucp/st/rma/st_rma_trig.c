@@ -101,8 +101,7 @@ static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
            UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
-/* The queue has left, and the NIC has finished with its part; or not all of
- * that could be made */
+/* The NIC holds nothing; or not all of that could be made */
 static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 {
     unsigned i;
@@ -113,6 +112,16 @@ static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
     ucp_st_trig_tally_cleanup(&trig->done, trig->rail);
     ucp_st_trig_trigger_cleanup(&trig->start);
     free(trig);
+}
+
+/* If the queue has left, and the NIC has finished */
+static void ucp_st_rma_trig_reap(ucp_st_rma_trig_t *trig)
+{
+    if ((trig->queue == NULL) && ucs_list_is_empty(&trig->posted) &&
+        ucs_list_is_empty(&trig->over)) {
+        ucs_list_del(&trig->list);
+        ucp_st_rma_trig_free(trig);
+    }
 }
 
 static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
@@ -137,7 +146,8 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     trig->worker = queue->worker;
     trig->queue  = queue;
     trig->rail   = ucp_st_trig_rma_rail(queue->worker);
-    ucs_list_head_init(&trig->late);
+    trig->late.post = ucp_st_rma_trig_post_late;
+    ucs_list_head_init(&trig->waiting);
     ucs_list_head_init(&trig->posted);
     ucs_list_head_init(&trig->over);
     status = ucp_st_rma_trig_init(trig);
@@ -164,7 +174,8 @@ static ucp_st_rma_trig_op_t *ucp_st_rma_trig_new(ucp_st_rma_trig_t *trig)
                             sizeof(*op));
     if (op != NULL) {
         op->trig = trig;
-        ucs_list_add_tail(&trig->late, &op->list);
+        ucs_list_add_tail(&trig->waiting, &op->list);
+        ucp_st_trig_late_add(trig->worker, &trig->late);
     }
     return op;
 }
@@ -281,15 +292,18 @@ static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
 static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
+    ucp_st_rma_trig_t *trig  = op->trig;
 
-    ucp_st_trig_line_over(&op->line, op->trig->rail);
+    ucp_st_trig_line_over(&op->line, trig->rail);
     ucp_st_rma_trig_quiet_end(op, status);
+    ucp_st_rma_trig_reap(trig);
 }
 
 /* Called for each part of a put, get or signal */
 static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
+    ucp_st_rma_trig_t *trig  = op->trig;
 
     if ((status != UCS_OK) && !op->is_failed && !op->is_ended &&
         (status != UCS_ERR_CANCELED)) {
@@ -301,13 +315,14 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
     }
     op->is_failed |= (status != UCS_OK);
     /* `op` is kept until here */
-    ucp_st_trig_line_over(&op->line, op->trig->rail);
+    ucp_st_trig_line_over(&op->line, trig->rail);
     if ((op->line.pending == 0) &&
         (op->is_ended ||
          ((op->line.posted == ucp_st_rma_trig_parts(op)) &&
           !op->is_failed))) {
         ucp_st_rma_trig_destroy(op);
     }
+    ucp_st_rma_trig_reap(trig);
 }
 
 /* Take a slot that is not in use */
@@ -439,7 +454,8 @@ static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
     return status;
 }
 
-void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
+/* Post operations that wait, in order, as far as there are entries */
+static void ucp_st_rma_trig_post_waiting(ucp_st_rma_trig_t *trig)
 {
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
@@ -447,8 +463,8 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     if (ucp_st_rma_trig_is_unsettled(trig)) {
         return; /* nothing more is to be counted before all ends */
     }
-    while (!ucs_list_is_empty(&trig->late)) {
-        op = ucs_list_head(&trig->late, ucp_st_rma_trig_op_t, list);
+    while (!ucs_list_is_empty(&trig->waiting)) {
+        op = ucs_list_head(&trig->waiting, ucp_st_rma_trig_op_t, list);
         if (op == trig->enqueued) {
             return; /* it may be undone */
         }
@@ -474,6 +490,16 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
 }
 
+void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late)
+{
+    ucp_st_rma_trig_t *trig = ucs_container_of(late, ucp_st_rma_trig_t, late);
+
+    ucp_st_rma_trig_post_waiting(trig);
+    if (ucs_list_is_empty(&trig->waiting)) {
+        ucp_st_trig_late_del(late);
+    }
+}
+
 /* All, or those with `peer`, which is gone */
 static void
 ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
@@ -491,30 +517,17 @@ ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
     }
 }
 
-void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
+/* Operations end without effect. Their parts on the NIC fire, which frees their
+ * entries. */
+void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_rma_trig_t *trig, *tmp;
-    unsigned untriggered;
+    unsigned untriggered = __atomic_exchange_n(&trig->start.untriggered, 0,
+                                               __ATOMIC_RELAXED);
 
-    ucs_list_for_each_safe(trig, tmp, &ucp_st_rma_dev(worker)->trigs, list) {
-        if (trig->queue == NULL) {
-            if (ucs_list_is_empty(&trig->posted) &&
-                ucs_list_is_empty(&trig->over)) {
-                ucs_list_del(&trig->list);
-                ucp_st_rma_trig_free(trig);
-            }
-            continue;
-        }
-        untriggered = __atomic_exchange_n(&trig->start.untriggered, 0,
-                                          __ATOMIC_RELAXED);
-        if (untriggered > 0) {
-            /* Operations end without effect. Their parts on the NIC fire, which
-             * frees their entries. */
-            ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
-            ucp_st_rma_trig_abort_list(&trig->posted, NULL);
-            ucp_st_rma_trig_count(trig->start.cntr, untriggered);
-        }
-        ucp_st_rma_trig_post_late(trig);
+    if (untriggered > 0) {
+        ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
+        ucp_st_rma_trig_abort_list(&trig->posted, NULL);
+        ucp_st_rma_trig_count(trig->start.cntr, untriggered);
     }
 }
 
@@ -543,10 +556,11 @@ void ucp_st_rma_trig_leave(ucp_st_rma_trig_t *trig)
     ucp_st_rma_trig_op_t *op, *tmp;
 
     trig->queue = NULL;
-    ucs_list_for_each_safe(op, tmp, &trig->late, list) {
+    ucs_list_for_each_safe(op, tmp, &trig->waiting, list) {
         ucp_st_rma_trig_destroy(op); /* a quiet: nobody waits for it */
     }
-    ucp_st_trig_dev_wake(trig->worker);
+    ucp_st_trig_late_del(&trig->late);
+    ucp_st_rma_trig_reap(trig);
 }
 
 void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
@@ -555,7 +569,7 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
 
     ucs_list_for_each(trig, &ucp_st_rma_dev(peer->worker)->trigs, list) {
         ucp_st_rma_trig_abort_list(&trig->posted, peer);
-        ucp_st_rma_trig_abort_list(&trig->late, peer);
+        ucp_st_rma_trig_abort_list(&trig->waiting, peer);
     }
     ucp_st_trig_dev_wake(peer->worker);
 }
@@ -623,8 +637,8 @@ static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
 void ucp_st_rma_trig_commit(ucp_st_rma_trig_t *trig)
 {
     trig->enqueued = NULL;
-    ucp_st_rma_trig_post_late(trig);
-    if (!ucs_list_is_empty(&trig->late)) {
+    ucp_st_rma_trig_post_late(&trig->late);
+    if (trig->late.is_late) {
         ucp_st_trig_dev_wake(trig->worker);
     }
 }

@@ -21,7 +21,7 @@ typedef struct ucp_st_rma_trig_slot {
 
 /* An operation, or a quiet */
 typedef struct ucp_st_rma_trig_op {
-    ucs_list_link_t        list;      /* in late, posted or over */
+    ucs_list_link_t        list;      /* in waiting, posted or over */
     struct ucp_st_rma_trig *trig;
     ucp_st_rma_t           rma;       /* not of a quiet */
     int                    is_quiet;
@@ -50,10 +50,11 @@ typedef struct ucp_st_rma_trig {
     int                    is_canceling; /* ... is about to be */
     uint64_t               counted; /* C when all operations have ended */
     uint64_t               asked;   /* operations that quiets wait for */
-    ucs_list_link_t        late;    /* ucp_st_rma_trig_op_t that wait for
+    ucp_st_trig_late_t     late;    /* while there are ... */
+    ucs_list_link_t        waiting; /* ucp_st_rma_trig_op_t that wait for
                                        entries; of the first one parts may be
                                        posted */
-    struct ucp_st_rma_trig_op *enqueued; /* the last of `late` while its
+    struct ucp_st_rma_trig_op *enqueued; /* the last of them while its
                                        command is being enqueued, or NULL: it is
                                        neither posted nor ended meanwhile */
     ucs_list_link_t        posted;  /* completely */
@@ -65,7 +66,10 @@ typedef struct ucp_st_rma_trig {
 void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
 
 /** Post operations that wait, in order, as far as there are entries. */
-void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig);
+void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late);
+
+/** Fail the queue if its stream could not add to T. */
+void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig);
 
 /** Whether the queue has failed, and what waits for T is still to be cancelled.
  *  Operations do not end meanwhile. */

@@ -110,16 +110,22 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
     trig->is_canceling = 0;
     trig->is_settled   = 1;
     ucp_st_rma_trig_abort_rest(&trig->posted, status == UCS_OK);
-    ucp_st_rma_trig_abort_rest(&trig->late, status == UCS_OK);
-    ucp_st_rma_trig_post_late(trig); /* quiets */
+    ucp_st_rma_trig_abort_rest(&trig->waiting, status == UCS_OK);
+    ucp_st_rma_trig_post_late(&trig->late); /* quiets */
 }
 
 void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
 {
     ucs_list_link_t *trigs = &ucp_st_rma_dev(worker)->trigs;
-    ucs_status_t status    = ucp_st_rma_trig_cancel(trigs);
     ucp_st_rma_trig_t *trig;
+    ucs_status_t status;
 
+    ucs_list_for_each(trig, trigs, list) {
+        if (trig->queue != NULL) {
+            ucp_st_rma_trig_fail_untriggered(trig);
+        }
+    }
+    status = ucp_st_rma_trig_cancel(trigs);
     if (status == UCS_ERR_BUSY) {
         ucp_st_trig_refused(worker); /* again, soon */
         return;

@@ -202,6 +202,7 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
         return UCS_ERR_NO_MEMORY;
     }
     trig->op                    = op;
+    trig->late.post             = ucp_st_trig_post_more;
     trig->reaches               = (op->data == op->buffer);
     op->parts[UCP_ST_LANE_TRIG] = trig;
     ucp_st_trig_plan_make(&facts, &trig->plan);
@@ -341,7 +342,7 @@ static void ucp_st_trig_release(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
-    ucp_st_trig_late_del(trig);
+    ucp_st_trig_late_del(&trig->late);
     ucp_st_trig_end_del(trig);
     ucp_st_trig_parts_cleanup(trig);
     op->parts[UCP_ST_LANE_TRIG] = NULL;

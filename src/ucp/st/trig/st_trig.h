@@ -78,7 +78,6 @@ typedef struct ucp_st_trig_op {
     ucp_st_trig_part_t *parts;
     uint8_t            num_parts;
     uint8_t            reaches;   /* what moves is the user's buffer */
-    uint8_t            is_late;
     uint8_t            released;  /* all waits pass */
     uint8_t            disposed;  /* what was armed has been fired */
     uint8_t            is_draining;
@@ -86,7 +85,7 @@ typedef struct ucp_st_trig_op {
     uint8_t            asked;    /* types of streams that were told of pages */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
-    ucs_list_link_t    late_list; /* in the lane's late */
+    ucp_st_trig_late_t late;
     ucs_list_link_t    end_list;  /* in the lane's ending */
     double             deadline;  /* there, a time of ucp_st_worker_now() */
 } ucp_st_trig_op_t;
@@ -166,11 +165,9 @@ void ucp_st_trig_puts_destroy(ucp_st_trig_part_t *part);
 /** An addition to a word is over; uct_trig_done_func_t. */
 void ucp_st_trig_word_done(void *arg, ucs_status_t status);
 
-/** Post the uses of late operations as entries allow. */
-void ucp_st_trig_post_late(ucp_st_worker_h worker);
-
-/** Take an operation from the list of those with uses to post. */
-void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
+/** Post more uses of a late operation as entries allow, which is then late no
+ *  more, or fails. */
+void ucp_st_trig_post_more(ucp_st_trig_late_t *late);
 
 /** A put failed, for this reason or because the peer closed its region. */
 void ucp_st_trig_doubt_add(struct ucp_st_op *op, ucs_status_t status);

@@ -37,10 +37,8 @@ _Static_assert(UCP_ST_TRIG_MAX_RAILS <= UCP_ST_SERVICE_MAX_FDS,
 
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
 {
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    unsigned count         = uct_worker_progress(dev->uct_worker);
+    unsigned count = uct_worker_progress(ucp_st_trig_dev(worker)->uct_worker);
 
-    dev->progress_rma(worker);
     ucp_st_trig_post_late(worker); /* with the entries that are free now */
     return count;
 }
@@ -301,8 +299,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     }
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
-    dev->progress_rma = ucp_st_worker_hook_none;
-    dev->settle_rma   = ucp_st_worker_hook_none;
+    dev->settle_rma = ucp_st_worker_hook_none;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -365,7 +362,6 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     unsigned i;
 
     ucp_st_service_remove(&dev->service);
-    dev->progress_rma(worker);
     for (i = 0; i < dev->num_rails; ++i) {
         if (ucp_st_trig_rail_is_busy(&dev->rails[i])) {
             /* Closing would free what the NIC still reads and writes */
@@ -457,12 +453,10 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker),
                           void (*settle)(ucp_st_worker_h worker))
 {
     ucp_st_worker_lock(worker); /* the service thread reaps already */
-    ucp_st_trig_dev(worker)->progress_rma = progress;
-    ucp_st_trig_dev(worker)->settle_rma   = settle;
+    ucp_st_trig_dev(worker)->settle_rma = settle;
     ucp_st_worker_unlock(worker);
 }
 

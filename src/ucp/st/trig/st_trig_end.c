@@ -135,7 +135,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
     if ((trig == NULL) || trig->released || trig->is_draining) {
         return;
     }
-    ucp_st_trig_late_del(trig);
+    ucp_st_trig_late_del(&trig->late);
     ucp_st_trig_end_del(trig);
     if (!ucp_st_trig_is_reading(op)) {
         ucp_st_trig_drain_end(op);

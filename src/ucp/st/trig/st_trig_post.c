@@ -48,11 +48,10 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
 
 static ucs_status_t ucp_st_trig_try_post(ucp_st_op_t *op, uint64_t uses);
 
-/* Post more uses of a late operation as entries allow, which is then late no
- * more, or fails */
-static void ucp_st_trig_post_more(ucp_st_op_t *op)
+void ucp_st_trig_post_more(ucp_st_trig_late_t *late)
 {
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucp_st_trig_op_t *trig = ucs_container_of(late, ucp_st_trig_op_t, late);
+    ucp_st_op_t *op        = trig->op;
     uint64_t before        = ucp_st_trig_uses_posted(trig);
     ucs_status_t status    = ucp_st_trig_try_post(op, op->started);
 
@@ -60,7 +59,7 @@ static void ucp_st_trig_post_more(ucp_st_op_t *op)
     if (status == UCS_ERR_NO_RESOURCE) {
         return;
     }
-    ucp_st_trig_late_del(trig);
+    ucp_st_trig_late_del(late);
     if (status != UCS_OK) {
         ucp_st_op_fail(op, status);
     }
@@ -70,8 +69,10 @@ static void ucp_st_trig_post_more(ucp_st_op_t *op)
  * operation may be gone afterwards. */
 static void ucp_st_trig_go_on(ucp_st_op_t *op)
 {
-    if (ucp_st_trig_op(op)->is_late) {
-        ucp_st_trig_post_more(op); /* with this entry */
+    ucp_st_trig_late_t *late = &ucp_st_trig_op(op)->late;
+
+    if (late->is_late) {
+        late->post(late); /* with this entry */
     }
     ucp_st_trig_drain_check(op);
     ucp_st_op_reap(op);
@@ -424,35 +425,6 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
     if (status != UCS_ERR_NO_RESOURCE) {
         return status;
     }
-    if (!trig->is_late) {
-        trig->is_late = 1;
-        ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late, &trig->late_list);
-    }
+    ucp_st_trig_late_add(op->worker, &trig->late);
     return UCS_OK;
-}
-
-void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
-{
-    if (trig->is_late) {
-        ucs_list_del(&trig->late_list);
-        trig->is_late = 0;
-    }
-}
-
-void ucp_st_trig_post_late(ucp_st_worker_h worker)
-{
-    ucs_list_link_t *late = &ucp_st_trig_dev(worker)->late;
-    ucs_list_link_t untried;
-    ucp_st_trig_op_t *trig;
-
-    /* All of them, not only the first, which may wait for what a later one
-     * does. One that fails may take others from either list. */
-    ucs_list_head_init(&untried);
-    ucs_list_splice_tail(&untried, late);
-    ucs_list_head_init(late);
-    while (!ucs_list_is_empty(&untried)) {
-        trig = ucs_list_extract_head(&untried, ucp_st_trig_op_t, late_list);
-        ucs_list_add_tail(late, &trig->late_list);
-        ucp_st_trig_post_more(trig->op);
-    }
 }

@@ -11,15 +11,13 @@
 
 #include <ucs_gstream_memory.h>
 
-/** The lane is open: have it call `progress` whenever it has reaped
- *  completions; and its service thread `settle`, which may cancel deferred
- *  work. The lock is not held, no other thread uses the worker yet. */
+/** The lane is open: have its service thread call `settle`, which may cancel
+ *  deferred work. The lock is not held, no other thread uses the worker yet. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker),
                           void (*settle)(ucp_st_worker_h worker));
 
 /** There was no entry for what no completion need post, or what may become due:
- *  have the service thread post again, and call `progress`, soon. */
+ *  have the service thread post again soon. */
 void ucp_st_trig_refused(ucp_st_worker_h worker);
 
 /** The NIC that they use. */

@@ -234,3 +234,37 @@ void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail)
     --line->pending;
     --rail->used;
 }
+
+void ucp_st_trig_late_add(ucp_st_worker_h worker, ucp_st_trig_late_t *late)
+{
+    if (!late->is_late) {
+        late->is_late = 1;
+        ucs_list_add_tail(&ucp_st_trig_dev(worker)->late, &late->list);
+    }
+}
+
+void ucp_st_trig_late_del(ucp_st_trig_late_t *late)
+{
+    if (late->is_late) {
+        ucs_list_del(&late->list);
+        late->is_late = 0;
+    }
+}
+
+void ucp_st_trig_post_late(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *list = &ucp_st_trig_dev(worker)->late;
+    ucs_list_link_t untried;
+    ucp_st_trig_late_t *late;
+
+    /* All of them, not only the first, which may wait for what a later one
+     * does. One that fails may take others from either list. */
+    ucs_list_head_init(&untried);
+    ucs_list_splice_tail(&untried, list);
+    ucs_list_head_init(list);
+    while (!ucs_list_is_empty(&untried)) {
+        late = ucs_list_extract_head(&untried, ucp_st_trig_late_t, list);
+        ucs_list_add_tail(list, &late->list);
+        late->post(late);
+    }
+}

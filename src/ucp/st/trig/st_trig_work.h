@@ -117,4 +117,22 @@ ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
 /** Work of the line is done, or has failed. */
 void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail);
 
+/** An owner of work that found no entry. All zero but for `post` at first. */
+typedef struct ucp_st_trig_late {
+    ucs_list_link_t list;    /* in the lane's late */
+    int             is_late; /* it is in there */
+    void (*post)(struct ucp_st_trig_late *late); /* as far as entries allow;
+                                                    when it is late no more it
+                                                    is taken from the list */
+} ucp_st_trig_late_t;
+
+/** Have post() called whenever entries may be free, unless that is so. */
+void ucp_st_trig_late_add(ucp_st_worker_h worker, ucp_st_trig_late_t *late);
+
+/** Have it called no more. */
+void ucp_st_trig_late_del(ucp_st_trig_late_t *late);
+
+/** Call it for all of them. */
+void ucp_st_trig_post_late(ucp_st_worker_h worker);
+
 #endif
