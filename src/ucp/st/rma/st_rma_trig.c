@@ -218,21 +218,16 @@ void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
     }
 }
 
-int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig)
-{
-    return trig->is_halting && !trig->is_settled;
-}
-
 /* End an operation whose queue is in error. If it was halted that is done when
  * nothing fires any more (st_rma_trig_halt.c): else a signal without its data
  * would reach a peer that was only declared gone, and quiets would pass. If it
  * was not, parts that the NIC still has fire, and their completions are
  * ignored. One that is being enqueued ends when that is over. */
-void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
+static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
-    if (ucp_st_rma_trig_is_unsettled(trig) || (op == trig->enqueued)) {
+    if (trig->is_unsettled || (op == trig->enqueued)) {
         return;
     }
     ucp_st_rma_trig_count(trig->done.cntr, ucp_st_rma_trig_counts(op));
@@ -260,7 +255,7 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, ucs_status_t status)
          * not cancelled the NIC sends it when the host counts the data: so the
          * peer is declared gone first. */
         is_lost = !peer->is_self && (op->line.posted > op->writes) &&
-                  (op->writes > 0) && !ucp_st_rma_trig_is_unsettled(op->trig);
+                  (op->writes > 0) && !op->trig->is_unsettled;
     }
     if (is_lost) {
         ucp_st_peer_lost(peer, status); /* it ends with the peer */
@@ -460,7 +455,7 @@ static void ucp_st_rma_trig_post_waiting(ucp_st_rma_trig_t *trig)
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
-    if (ucp_st_rma_trig_is_unsettled(trig)) {
+    if (trig->is_unsettled) {
         return; /* nothing more is to be counted before all ends */
     }
     while (!ucs_list_is_empty(&trig->waiting)) {
@@ -500,21 +495,30 @@ void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late)
     }
 }
 
-/* All, or those with `peer`, which is gone */
-static void
-ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
+/* All, or those that the NIC does not end */
+static void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, int is_all)
 {
     ucp_st_rma_trig_op_t *op, *tmp;
+    ucp_st_peer_t *peer;
 
     ucs_list_for_each_safe(op, tmp, ops, list) {
-        if (op->is_quiet || ((peer != NULL) && (op->rma.peer != peer))) {
+        peer = op->rma.peer;
+        if (op->is_quiet ||
+            (!is_all && (peer->status == UCS_OK) &&
+             (!op->is_failed || (peer->state == UCP_ST_PEER_LOST)))) {
             continue;
         }
-        if (peer != NULL) {
+        if (peer->status != UCS_OK) {
             ucp_st_queue_fail(op->rma.queue, NULL, peer->status);
         }
         ucp_st_rma_trig_abort(op);
     }
+}
+
+void ucp_st_rma_trig_abort_all(ucp_st_rma_trig_t *trig, int is_all)
+{
+    ucp_st_rma_trig_abort_list(&trig->posted, is_all);
+    ucp_st_rma_trig_abort_list(&trig->waiting, is_all);
 }
 
 /* Operations end without effect. Their parts on the NIC fire, which frees their
@@ -526,7 +530,7 @@ void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig)
 
     if (untriggered > 0) {
         ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
-        ucp_st_rma_trig_abort_list(&trig->posted, NULL);
+        ucp_st_rma_trig_abort_all(trig, 1);
         ucp_st_rma_trig_count(trig->start.cntr, untriggered);
     }
 }
@@ -568,8 +572,7 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
     ucp_st_rma_trig_t *trig;
 
     ucs_list_for_each(trig, &ucp_st_rma_dev(peer->worker)->trigs, list) {
-        ucp_st_rma_trig_abort_list(&trig->posted, peer);
-        ucp_st_rma_trig_abort_list(&trig->waiting, peer);
+        ucp_st_rma_trig_abort_all(trig, 0);
     }
     ucp_st_trig_dev_wake(peer->worker);
 }

@@ -44,10 +44,10 @@ typedef struct ucp_st_rma_trig {
     ucp_st_trig_rail_t     *rail;
     ucp_st_trig_trigger_t  start;   /* T */
     ucp_st_trig_tally_t    done;    /* C, and the word */
-    int                    is_halting; /* T was reset: what waits for it is to
-                                          be cancelled, ... */
-    int                    is_settled; /* ... and was; or ... */
-    int                    is_canceling; /* ... is about to be */
+    int                    is_unsettled; /* T was reset, and what waits for it
+                                            is still to be cancelled: no
+                                            operation ends meanwhile */
+    int                    is_canceling; /* it is just being */
     uint64_t               counted; /* C when all operations have ended */
     uint64_t               asked;   /* operations that quiets wait for */
     ucp_st_trig_late_t     late;    /* while there are ... */
@@ -71,11 +71,9 @@ void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late);
 /** Fail the queue if its stream could not add to T. */
 void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig);
 
-/** Whether the queue has failed, and what waits for T is still to be cancelled.
- *  Operations do not end meanwhile. */
-int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig);
-
-/** End an operation whose queue has failed, unless that is unsettled. */
-void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op);
+/** End operations of the queue, unless it is unsettled: all, or those that the
+ *  NIC does not end, as their peer is gone, which fails the queue, or as they
+ *  have failed; but those with a lost peer end with that. */
+void ucp_st_rma_trig_abort_all(ucp_st_rma_trig_t *trig, int is_all);
 
 #endif

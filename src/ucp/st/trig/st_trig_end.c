@@ -29,8 +29,6 @@
 
 #include <ucs/sys/math.h>
 
-#include <stdlib.h>
-
 /* How long the message about a failed put may take, seconds */
 #define UCP_ST_TRIG_DOUBT_TIME 1.0
 
@@ -171,67 +169,44 @@ static int ucp_st_trig_is_overdue(const ucp_st_trig_op_t *trig)
     return trig->is_draining && (trig->deadline <= ucp_st_worker_now());
 }
 
-/* Cancel what waits for the triggers of the operations that are marked, on one
- * NIC. `triggers` has room for all. */
-static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
-                                          const ucs_list_link_t *ending,
-                                          uct_trig_cntr_h *triggers)
+/* Mark what drains and was not disposed of */
+static void ucp_st_trig_cancel_mark(ucp_st_trig_op_t *trig)
 {
-    unsigned count = 0;
-    const ucp_st_trig_op_t *trig;
     unsigned i;
 
-    ucs_list_for_each(trig, ending, end_list) {
-        for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
-            if (trig->parts[i].rail == rail) {
-                triggers[count++] = trig->parts[i].start->trigger.cntr;
-            }
-        }
+    trig->is_canceling = 1;
+    trig->disposed     = 1;
+    for (i = 0; i < trig->num_parts; ++i) {
+        /* Without memory it stays armed */
+        (void)ucp_st_trig_doom(trig->parts[i].rail,
+                               trig->parts[i].start->trigger.cntr);
     }
-    return (count == 0) ? UCS_OK :
-           uct_trig_iface_cancel(rail->iface, triggers, count);
-}
-
-/* Mark all that drains and was not disposed of: to cancel costs the same for
- * one and for many. How many parts that are. */
-static unsigned ucp_st_trig_cancel_mark(const ucs_list_link_t *ending)
-{
-    int is_overdue = 0;
-    unsigned count = 0;
-    ucp_st_trig_op_t *trig;
-
-    ucs_list_for_each(trig, ending, end_list) {
-        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
-    }
-    ucs_list_for_each(trig, ending, end_list) {
-        if (is_overdue && trig->is_draining && !trig->disposed) {
-            trig->is_canceling = 1;
-            trig->disposed     = 1;
-            count             += trig->num_parts;
-        }
-    }
-    return count;
 }
 
 /* Peers do not help. What is armed is cancelled, and with its last write the
  * waits of an operation pass: nothing reads the buffer any more. */
 static void ucp_st_trig_cancel_overdue(ucp_st_trig_dev_t *dev)
 {
-    unsigned count            = ucp_st_trig_cancel_mark(&dev->ending);
-    uct_trig_cntr_h *triggers = (count == 0) ? NULL :
-                                malloc(count * sizeof(*triggers));
+    int is_overdue = 0;
     ucp_st_trig_op_t *trig;
     ucs_status_t status;
     unsigned i;
 
-    for (i = 0; (i < dev->num_rails) && (triggers != NULL); ++i) {
-        status = ucp_st_trig_cancel_on(&dev->rails[i], &dev->ending, triggers);
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
+    }
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        if (is_overdue && trig->is_draining && !trig->disposed) {
+            ucp_st_trig_cancel_mark(trig);
+        }
+    }
+    for (i = 0; i < dev->num_rails; ++i) {
+        status = ucp_st_trig_cancel(&dev->rails[i]);
         if (status != UCS_OK) {
             ucs_diag("device %s does not cancel: %s", dev->rails[i].attr.device,
                      ucs_status_string(status));
         }
     }
-    free(triggers);
     /* Those that are left. They are not freed while they drain. */
     ucs_list_for_each(trig, &dev->ending, end_list) {
         if (trig->is_canceling) {

@@ -53,6 +53,10 @@ typedef struct ucp_st_trig_rail {
                                          ucp_st_trig_rail_update() */
     ucp_st_trig_slab_t    *slabs;
     struct ucp_st_trig_free *free;    /* pieces */
+    uct_trig_cntr_h       *doomed;    /* counters whose work is to be cancelled;
+                                         room for max_doomed, which is kept */
+    unsigned              num_doomed;
+    unsigned              max_doomed;
 } ucp_st_trig_rail_t;
 
 /**

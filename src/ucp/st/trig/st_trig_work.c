@@ -10,6 +10,10 @@
 #include "core/st_log.h"
 #include "trig/st_trig_dev.h"
 
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
 /* How often work is refused before it goes without an entry */
 #define UCP_ST_TRIG_MAX_REFUSALS 2
 
@@ -233,6 +237,32 @@ void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail)
 {
     --line->pending;
     --rail->used;
+}
+
+ucs_status_t ucp_st_trig_doom(ucp_st_trig_rail_t *rail, uct_trig_cntr_h cntr)
+{
+    unsigned max = ucs_max(2 * rail->max_doomed, 16);
+    uct_trig_cntr_h *doomed;
+
+    if (rail->num_doomed == rail->max_doomed) {
+        doomed = realloc(rail->doomed, max * sizeof(*doomed));
+        if (doomed == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        rail->doomed     = doomed;
+        rail->max_doomed = max;
+    }
+    rail->doomed[rail->num_doomed++] = cntr;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_trig_cancel(ucp_st_trig_rail_t *rail)
+{
+    unsigned count = rail->num_doomed;
+
+    rail->num_doomed = 0;
+    return (count == 0) ? UCS_OK :
+           uct_trig_iface_cancel(rail->iface, rail->doomed, count);
 }
 
 void ucp_st_trig_late_add(ucp_st_worker_h worker, ucp_st_trig_late_t *late)

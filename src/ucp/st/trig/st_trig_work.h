@@ -117,6 +117,13 @@ ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
 /** Work of the line is done, or has failed. */
 void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail);
 
+/** What waits for the counter is to be cancelled. UCS_OK, UCS_ERR_NO_MEMORY. */
+ucs_status_t ucp_st_trig_doom(ucp_st_trig_rail_t *rail, uct_trig_cntr_h cntr);
+
+/** Cancel that, for all such counters at once, as that costs the same for one
+ *  and for many: as uct_trig_iface_cancel(). In the service thread. */
+ucs_status_t ucp_st_trig_cancel(ucp_st_trig_rail_t *rail);
+
 /** An owner of work that found no entry. All zero but for `post` at first. */
 typedef struct ucp_st_trig_late {
     ucs_list_link_t list;    /* in the lane's late */
