@@ -124,15 +124,19 @@ static void ucp_st_rma_trig_reap(ucp_st_rma_trig_t *trig)
     }
 }
 
-static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
+/* Operations end without effect. Their parts on the NIC fire, which frees their
+ * entries. */
+static void ucp_st_rma_trig_untriggered(ucp_st_trig_trigger_t *trigger,
+                                        unsigned count)
 {
-    ucs_status_t status = ucp_st_trig_trigger_init(&trig->start, trig->rail);
+    ucp_st_rma_trig_t *trig = ucs_container_of(trigger, ucp_st_rma_trig_t,
+                                               start);
 
-    if (status == UCS_OK) {
-        status = ucp_st_trig_tally_init(&trig->done, trig->rail);
+    if (trig->queue != NULL) {
+        ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
+        ucp_st_rma_trig_abort_all(trig, 1);
+        ucp_st_rma_trig_count(trigger->cntr, count);
     }
-    return (status == UCS_OK) ?
-           ucp_st_trig_tally_init(&trig->slots[0].tally, trig->rail) : status;
 }
 
 static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
@@ -143,14 +147,21 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     if (trig == NULL) {
         goto err;
     }
-    trig->worker = queue->worker;
-    trig->queue  = queue;
-    trig->rail   = ucp_st_trig_rma_rail(queue->worker);
-    trig->late.post = ucp_st_rma_trig_post_late;
+    trig->worker     = queue->worker;
+    trig->queue      = queue;
+    trig->rail       = ucp_st_trig_rma_rail(queue->worker);
+    trig->start.fail = ucp_st_rma_trig_untriggered;
+    trig->late.post  = ucp_st_rma_trig_post_late;
     ucs_list_head_init(&trig->waiting);
     ucs_list_head_init(&trig->posted);
     ucs_list_head_init(&trig->over);
-    status = ucp_st_rma_trig_init(trig);
+    status = ucp_st_trig_trigger_init(&trig->start, trig->rail);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&trig->done, trig->rail);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&trig->slots[0].tally, trig->rail);
+    }
     if (status != UCS_OK) {
         goto err_free;
     }
@@ -519,20 +530,6 @@ void ucp_st_rma_trig_abort_all(ucp_st_rma_trig_t *trig, int is_all)
 {
     ucp_st_rma_trig_abort_list(&trig->posted, is_all);
     ucp_st_rma_trig_abort_list(&trig->waiting, is_all);
-}
-
-/* Operations end without effect. Their parts on the NIC fire, which frees their
- * entries. */
-void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig)
-{
-    unsigned untriggered = __atomic_exchange_n(&trig->start.untriggered, 0,
-                                               __ATOMIC_RELAXED);
-
-    if (untriggered > 0) {
-        ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
-        ucp_st_rma_trig_abort_all(trig, 1);
-        ucp_st_rma_trig_count(trig->start.cntr, untriggered);
-    }
 }
 
 int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker)

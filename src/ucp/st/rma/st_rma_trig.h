@@ -68,8 +68,6 @@ void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
 /** Post operations that wait, in order, as far as there are entries. */
 void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late);
 
-/** Fail the queue if its stream could not add to T. */
-void ucp_st_rma_trig_fail_untriggered(ucp_st_rma_trig_t *trig);
 
 /** End operations of the queue, unless it is unsettled: all, or those that the
  *  NIC does not end, as their peer is gone, which fails the queue, or as they

@@ -65,9 +65,6 @@ void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
     ucs_status_t status;
 
     ucs_list_for_each(trig, trigs, list) {
-        if (trig->queue != NULL) {
-            ucp_st_rma_trig_fail_untriggered(trig);
-        }
         trig->is_canceling = trig->is_unsettled &&
                              (ucp_st_rma_trig_doom(trig) == UCS_OK);
     }

@@ -56,38 +56,6 @@ static ucs_status_t ucp_st_trig_arm(ucp_st_trig_dev_t *dev)
     return status;
 }
 
-/* A start of the operation had no effect */
-static int ucp_st_trig_is_untriggered(const ucp_st_trig_op_t *trig)
-{
-    const ucp_st_trig_start_t *start;
-    unsigned i;
-
-    for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
-        start = trig->parts[i].start;
-        if ((start != NULL) &&
-            __atomic_load_n(&start->trigger.untriggered, __ATOMIC_RELAXED)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
-{
-    ucs_list_link_t *lists[] = {&worker->ops, &worker->on_stream,
-                                &worker->deferred};
-    ucp_st_op_t *op;
-    unsigned i;
-
-    for (i = 0; i < ucs_static_array_size(lists); ++i) {
-        ucs_list_for_each(op, lists[i], list) {
-            if (ucp_st_trig_is_untriggered(ucp_st_trig_op(op))) {
-                ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
-            }
-        }
-    }
-}
-
 /* In the service thread: reap completions, which wakes the streams that sleep
  * on words; post late uses; and release streams that wait after failed puts.
  * The interfaces are armed under the lock, after a progress that found nothing:
@@ -297,6 +265,7 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
                            "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
         return UCS_ERR_UNSUPPORTED;
     }
+    ucs_list_head_init(&dev->triggers);
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
     dev->settle_rma = ucp_st_worker_hook_none;

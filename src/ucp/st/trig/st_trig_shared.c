@@ -45,6 +45,17 @@ static void ucp_st_trig_start_destroy(ucp_st_trig_start_t *start)
     free(start);
 }
 
+/* Operations of an exchange fail together */
+static void ucp_st_trig_start_fail(ucp_st_trig_trigger_t *trigger,
+                                   unsigned count)
+{
+    const ucp_st_trig_start_t *start =
+            ucs_container_of(trigger, ucp_st_trig_start_t, trigger);
+
+    ucp_st_op_fail(ucs_list_head(&start->parts, ucp_st_trig_part_t,
+                                 start_list)->op, UCS_ERR_IO_ERROR);
+}
+
 static ucs_status_t ucp_st_trig_start_create(ucp_st_trig_rail_t *rail,
                                              ucp_st_trig_start_t **home,
                                              ucp_st_trig_start_t **start_p)
@@ -55,7 +66,8 @@ static ucs_status_t ucp_st_trig_start_create(ucp_st_trig_rail_t *rail,
     if (start == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_st_trig_trigger_init(&start->trigger, rail);
+    start->trigger.fail = ucp_st_trig_start_fail;
+    status              = ucp_st_trig_trigger_init(&start->trigger, rail);
     if (status != UCS_OK) {
         ucp_st_trig_start_destroy(start);
         return status;

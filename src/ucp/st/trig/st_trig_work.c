@@ -25,6 +25,7 @@ ucs_status_t ucp_st_trig_trigger_init(ucp_st_trig_trigger_t *trigger,
     if (status != UCS_OK) {
         return status;
     }
+    ucs_list_add_tail(&ucp_st_trig_dev(rail->worker)->triggers, &trigger->list);
     trigger->rail     = rail;
     trigger->weight   = 1;
     trigger->doorbell = uct_trig_cntr_doorbell(trigger->cntr);
@@ -40,6 +41,7 @@ ucs_status_t ucp_st_trig_trigger_init(ucp_st_trig_trigger_t *trigger,
 void ucp_st_trig_trigger_cleanup(ucp_st_trig_trigger_t *trigger)
 {
     if (trigger->cntr != NULL) {
+        ucs_list_del(&trigger->list);
         (void)uct_trig_cntr_destroy(trigger->cntr);
     }
 }
@@ -126,6 +128,19 @@ void ucp_st_trig_trigger_fire(ucp_st_trig_trigger_t *trigger,
 {
     trigger->is_fired = 1;
     (void)uct_trig_cntr_add(trigger->cntr, trigger->base + threshold);
+}
+
+void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
+{
+    ucp_st_trig_trigger_t *trigger;
+    unsigned count;
+
+    ucs_list_for_each(trigger, &ucp_st_trig_dev(worker)->triggers, list) {
+        count = __atomic_exchange_n(&trigger->untriggered, 0, __ATOMIC_RELAXED);
+        if (count > 0) {
+            trigger->fail(trigger, count);
+        }
+    }
 }
 
 ucs_status_t ucp_st_trig_tally_init(ucp_st_trig_tally_t *tally,

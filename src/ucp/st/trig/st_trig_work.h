@@ -21,12 +21,16 @@ typedef struct ucp_st_trig_trigger {
     volatile uint64_t  *doorbell;   /* NULL: it is added to by a call */
     uint64_t           base;        /* of the thresholds */
     uint64_t           weight;      /* what a start adds */
-    unsigned           untriggered; /* starts that could not; atomic */
+    ucs_list_link_t    list;        /* in the lane's triggers */
+    void (*fail)(struct ucp_st_trig_trigger *trigger, unsigned count); /* so
+                                       many starts could not add; read-only */
+    unsigned           untriggered; /* these; atomic */
     uint8_t            is_halted;   /* starts do nothing any more; atomic */
     uint8_t            is_fired;    /* what was armed */
 } ucp_st_trig_trigger_t;
 
-/** Make the counter. What there is on errors is given back by cleanup(). */
+/** Make the counter; `fail` is set. What there is on errors is given back by
+ *  cleanup(). */
 ucs_status_t ucp_st_trig_trigger_init(ucp_st_trig_trigger_t *trigger,
                                       ucp_st_trig_rail_t *rail);
 
@@ -45,6 +49,9 @@ ucs_status_t ucp_st_trig_trigger_halt(ucp_st_trig_trigger_t *trigger);
  *  counter may have been halted. */
 void ucp_st_trig_trigger_fire(ucp_st_trig_trigger_t *trigger,
                               uint64_t threshold);
+
+/** Streams could not add to some triggers: call their fail(). */
+void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker);
 
 /** A counter of what is done, and memory that the NIC reads or writes then: of
  *  a word, mostly one that streams wait on. All zero before init(). */
