@@ -56,31 +56,6 @@ static void ucp_st_trig_start_fail(ucp_st_trig_trigger_t *trigger,
                                  start_list)->op, UCS_ERR_IO_ERROR);
 }
 
-static ucs_status_t ucp_st_trig_start_create(ucp_st_trig_rail_t *rail,
-                                             ucp_st_trig_start_t **home,
-                                             ucp_st_trig_start_t **start_p)
-{
-    ucp_st_trig_start_t *start = calloc(1, sizeof(*start));
-    ucs_status_t status;
-
-    if (start == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    start->trigger.fail = ucp_st_trig_start_fail;
-    status              = ucp_st_trig_trigger_init(&start->trigger, rail);
-    if (status != UCS_OK) {
-        ucp_st_trig_start_destroy(start);
-        return status;
-    }
-    start->home = home;
-    ucs_list_head_init(&start->parts);
-    if (home != NULL) {
-        *home = start;
-    }
-    *start_p = start;
-    return UCS_OK;
-}
-
 /* Where the exchange has the counter that starts of the part add to; NULL: it
  * has one of its own */
 static ucp_st_trig_start_t **
@@ -96,6 +71,8 @@ ucp_st_trig_start_home(const ucp_st_trig_part_t *part, ucp_st_trig_set_t *set)
     return part->op->is_coupled ? &set->sends : NULL;
 }
 
+/* What there is on errors is given back by ucp_st_trig_shared_put(), as for
+ * ucp_st_trig_done_get() */
 static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
                                           ucp_st_trig_set_t *set)
 {
@@ -104,10 +81,17 @@ static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
     ucs_status_t status        = UCS_OK;
 
     if (start == NULL) {
-        status = ucp_st_trig_start_create(part->rail, home, &start);
-    }
-    if (status != UCS_OK) {
-        return status;
+        start = calloc(1, sizeof(*start));
+        if (start == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        ucs_list_head_init(&start->parts);
+        start->trigger.fail = ucp_st_trig_start_fail;
+        start->home         = home;
+        if (home != NULL) {
+            *home = start;
+        }
+        status = ucp_st_trig_trigger_init(&start->trigger, part->rail);
     }
     if ((part->op->dir == UCP_ST_DIR_SEND) &&
         (ucp_st_trig_op(part->op)->plan.proto == UCP_ST_TRIG_EAGER)) {
@@ -116,7 +100,7 @@ static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
     ucs_list_add_tail(&start->parts, &part->start_list);
     ++start->num_parts;
     part->start = start;
-    return UCS_OK;
+    return status;
 }
 
 static void ucp_st_trig_done_destroy(ucp_st_trig_done_t *done)
@@ -131,46 +115,28 @@ static void ucp_st_trig_done_destroy(ucp_st_trig_done_t *done)
     free(done);
 }
 
-static ucs_status_t ucp_st_trig_done_create(ucp_st_trig_rail_t *rail,
-                                            ucp_st_trig_done_t **home,
-                                            ucp_st_trig_done_t **done_p)
-{
-    ucp_st_trig_done_t *done = calloc(1, sizeof(*done));
-    ucs_status_t status;
-
-    if (done == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    done->rail = rail;
-    ucs_list_head_init(&done->parts);
-    status = ucp_st_trig_tally_init(&done->tally, rail);
-    if (status != UCS_OK) {
-        ucp_st_trig_done_destroy(done);
-        return status;
-    }
-    done->home = home;
-    if (home != NULL) {
-        *home = done;
-    }
-    *done_p = done;
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_trig_done_get(ucp_st_trig_part_t *part,
                                          ucp_st_trig_set_t *set)
 {
-    ucp_st_trig_done_t **home = (set == NULL) ? NULL : &set->done;
-    ucp_st_trig_done_t *done  = (set == NULL) ? NULL : set->done;
-    ucs_status_t status       = UCS_OK;
+    ucp_st_trig_done_t *done = (set == NULL) ? NULL : set->done;
+    ucs_status_t status      = UCS_OK;
 
     if (done == NULL) {
-        status = ucp_st_trig_done_create(part->rail, home, &done);
+        done = calloc(1, sizeof(*done));
+        if (done == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        ucs_list_head_init(&done->parts);
+        done->rail = part->rail;
+        if (set != NULL) {
+            done->home = &set->done;
+            set->done  = done;
+        }
+        status = ucp_st_trig_tally_init(&done->tally, part->rail);
     }
-    if (status == UCS_OK) {
-        ucs_list_add_tail(&done->parts, &part->done_list);
-        ++done->num_parts;
-        part->done = done;
-    }
+    ucs_list_add_tail(&done->parts, &part->done_list);
+    ++done->num_parts;
+    part->done = done;
     return status;
 }
 
