@@ -347,11 +347,6 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucs_async_context_destroy(dev->async);
 }
 
-void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
-{
-    __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
-}
-
 /* A trigger page of the NIC, of a counter that is made for this; or NULL. It is
  * kept: one that was given back may have to be waited for by whoever takes it
  * next. */

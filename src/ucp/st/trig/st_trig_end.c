@@ -162,13 +162,6 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
-/* An operation that drains although it was given its time: its peer does not
- * help */
-static int ucp_st_trig_is_overdue(const ucp_st_trig_op_t *trig)
-{
-    return trig->is_draining && (trig->deadline <= ucp_st_worker_now());
-}
-
 /* Mark what drains and was not disposed of */
 static void ucp_st_trig_cancel_mark(ucp_st_trig_op_t *trig)
 {
@@ -187,13 +180,15 @@ static void ucp_st_trig_cancel_mark(ucp_st_trig_op_t *trig)
  * waits of an operation pass: nothing reads the buffer any more. */
 static void ucp_st_trig_cancel_overdue(ucp_st_trig_dev_t *dev)
 {
+    double now     = ucp_st_worker_now();
     int is_overdue = 0;
     ucp_st_trig_op_t *trig;
     ucs_status_t status;
     unsigned i;
 
     ucs_list_for_each(trig, &dev->ending, end_list) {
-        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
+        is_overdue |= trig->is_draining && !trig->disposed &&
+                      (trig->deadline <= now);
     }
     ucs_list_for_each(trig, &dev->ending, end_list) {
         if (is_overdue && trig->is_draining && !trig->disposed) {

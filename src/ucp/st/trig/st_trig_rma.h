@@ -38,10 +38,6 @@ int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
  *  not. */
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
 
-/** Count a trigger by another thread than a stream's. With the lock held or
- *  not. */
-void ucp_st_trig_dev_proxied(ucp_st_worker_h worker);
-
 /** The NIC says that the peer cannot be reached, not that a put is wrong. */
 int ucp_st_trig_is_loss(ucs_status_t status);
 

@@ -46,6 +46,12 @@ void ucp_st_trig_trigger_cleanup(ucp_st_trig_trigger_t *trigger)
     }
 }
 
+/* Another thread than a stream's triggers; with the lock held or not */
+static void ucp_st_trig_proxied(ucp_st_worker_h worker)
+{
+    __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
+}
+
 /* Runs on the stream */
 static void ucp_st_trig_add_func(void *arg)
 {
@@ -81,7 +87,7 @@ static void ucp_st_trig_add_call(void *arg)
 {
     ucp_st_trig_trigger_t *trigger = arg;
 
-    ucp_st_trig_dev_proxied(trigger->rail->worker);
+    ucp_st_trig_proxied(trigger->rail->worker);
     ucp_st_trig_add_func(trigger);
 }
 
@@ -90,14 +96,13 @@ static void ucp_st_trig_add_call(void *arg)
 size_t ucp_st_trig_trigger_cmd(ucp_st_trig_trigger_t *trigger,
                                ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
 {
-    if ((queue->calls != NULL) &&
-        !ucs_gstream_reaches(queue->stream, trigger->doorbell)) {
-        return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, trigger, 0,
-                                     cmd);
-    }
-    if (trigger->doorbell == NULL) {
-        return ucp_st_queue_add_func(queue, ucp_st_trig_add_func, trigger, 0,
-                                     cmd);
+    int is_call = (queue->calls != NULL) &&
+                  !ucs_gstream_reaches(queue->stream, trigger->doorbell);
+
+    if (is_call || (trigger->doorbell == NULL)) {
+        return ucp_st_queue_add_func(queue, is_call ? ucp_st_trig_add_call :
+                                                      ucp_st_trig_add_func,
+                                     trigger, 0, cmd);
     }
     cmd->type           = UCS_GSTREAM_CMD_WRITE64;
     cmd->u.word.address = trigger->doorbell;
@@ -205,27 +210,6 @@ static ucs_status_t ucp_st_trig_work_try(const ucp_st_trig_work_t *work)
     }
 }
 
-/* Work that found no entry, and comes before all other of its owner */
-static ucs_status_t ucp_st_trig_work_refused(ucp_st_trig_rail_t *rail,
-                                             ucp_st_trig_work_t *work,
-                                             unsigned refusals)
-{
-    ucs_status_t status = UCS_ERR_NO_RESOURCE;
-
-    if ((refusals > UCP_ST_TRIG_MAX_REFUSALS) &&
-        ucp_st_trig_work_is_due(work)) {
-        work->deferred.is_due = 1;
-        status                = ucp_st_trig_work_try(work);
-        if (status == UCS_OK) {
-            ucp_st_trig_dev_proxied(rail->worker);
-        }
-    }
-    if (status == UCS_ERR_NO_RESOURCE) {
-        ucp_st_trig_refused(rail->worker);
-    }
-    return status;
-}
-
 ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
                                    ucp_st_trig_rail_t *rail,
                                    ucp_st_trig_work_t *work, int is_behind)
@@ -237,7 +221,17 @@ ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
         status = ucp_st_trig_work_try(work);
     }
     if ((status == UCS_ERR_NO_RESOURCE) && !is_behind) {
-        status = ucp_st_trig_work_refused(rail, work, ++line->refusals);
+        if ((++line->refusals > UCP_ST_TRIG_MAX_REFUSALS) &&
+            ucp_st_trig_work_is_due(work)) {
+            work->deferred.is_due = 1;
+            status                = ucp_st_trig_work_try(work);
+            if (status == UCS_OK) {
+                ucp_st_trig_proxied(rail->worker);
+            }
+        }
+        if (status == UCS_ERR_NO_RESOURCE) {
+            ucp_st_trig_refused(rail->worker);
+        }
     }
     if (status == UCS_OK) {
         ++line->posted;
