@@ -328,10 +328,6 @@ void ucp_st_rma_host_peer_gone(ucp_st_peer_h peer);
  *  effect. The lock is held, as it is for the rest. */
 void ucp_st_rma_trig_halt(struct ucp_st_rma_trig *trig);
 
-/** End the operations of queues that were halted, or whose streams failed to
- *  start some. In the service thread. */
-void ucp_st_rma_trig_settle(ucp_st_worker_h worker);
-
 /** Non-zero while operations have not ended here although their queue's stream
  *  has passed a quiet of them. */
 int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker);

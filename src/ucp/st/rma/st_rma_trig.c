@@ -165,6 +165,7 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     if (status != UCS_OK) {
         goto err_free;
     }
+    ucp_st_trig_rma_open(queue->worker, ucp_st_rma_trig_settle);
     ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
     ucp_st_queue_rma(queue)->trig = trig;
     return UCS_OK;
@@ -295,24 +296,14 @@ static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
     ucp_st_rma_trig_destroy(op);
 }
 
-static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
-{
-    ucp_st_rma_trig_op_t *op = arg;
-    ucp_st_rma_trig_t *trig  = op->trig;
-
-    ucp_st_trig_line_over(&op->line, trig->rail);
-    ucp_st_rma_trig_quiet_end(op, status);
-    ucp_st_rma_trig_reap(trig);
-}
-
-/* Called for each part of a put, get or signal */
+/* Called for each part of an operation */
 static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
     ucp_st_rma_trig_t *trig  = op->trig;
 
-    if ((status != UCS_OK) && !op->is_failed && !op->is_ended &&
-        (status != UCS_ERR_CANCELED)) {
+    if ((status != UCS_OK) && (status != UCS_ERR_CANCELED) && !op->is_quiet &&
+        !op->is_failed && !op->is_ended) {
         op->is_failed = 1;
         ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
                  "failed: %s", op->rma.queue, op->rma.length,
@@ -322,10 +313,12 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
     op->is_failed |= (status != UCS_OK);
     /* `op` is kept until here */
     ucp_st_trig_line_over(&op->line, trig->rail);
-    if ((op->line.pending == 0) &&
-        (op->is_ended ||
-         ((op->line.posted == ucp_st_rma_trig_parts(op)) &&
-          !op->is_failed))) {
+    if (op->is_quiet) {
+        ucp_st_rma_trig_quiet_end(op, status);
+    } else if ((op->line.pending == 0) &&
+               (op->is_ended ||
+                ((op->line.posted == ucp_st_rma_trig_parts(op)) &&
+                 !op->is_failed))) {
         ucp_st_rma_trig_destroy(op);
     }
     ucp_st_rma_trig_reap(trig);
@@ -437,8 +430,7 @@ static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
     } else {
         ucp_st_rma_trig_fill_signal(op, &work);
     }
-    work.deferred.done = op->is_quiet ? ucp_st_rma_trig_quiet_done :
-                                        ucp_st_rma_trig_done;
+    work.deferred.done = ucp_st_rma_trig_done;
     work.deferred.arg  = op;
     return ucp_st_trig_line_post(&op->line, trig->rail, &work,
                                  !ucs_list_is_empty(&trig->posted));

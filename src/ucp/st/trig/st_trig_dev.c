@@ -419,9 +419,7 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
                           void (*settle)(ucp_st_worker_h worker))
 {
-    ucp_st_worker_lock(worker); /* the service thread reaps already */
     ucp_st_trig_dev(worker)->settle_rma = settle;
-    ucp_st_worker_unlock(worker);
 }
 
 void ucp_st_trig_refused(ucp_st_worker_h worker)

@@ -42,7 +42,7 @@ typedef struct ucp_st_trig_dev {
                                       stream's; atomic */
     int                 untriggered; /* a trigger is; atomic, by streams */
     void                (*settle_rma)(ucp_st_worker_h worker); /* see
-                                      st_trig_rma.h; read-only */
+                                      st_trig_rma.h */
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
 

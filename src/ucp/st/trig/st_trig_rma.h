@@ -11,8 +11,8 @@
 
 #include <ucs_gstream_memory.h>
 
-/** The lane is open: have its service thread call `settle`, which may cancel
- *  deferred work. The lock is not held, no other thread uses the worker yet. */
+/** From now on have the lane's service thread call `settle`, which may cancel
+ *  deferred work. May be called again. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
                           void (*settle)(ucp_st_worker_h worker));
 
