@@ -131,11 +131,11 @@ static void check_armed(side_t *side, int is_released)
     const ucp_st_trig_part_t *part = &ucp_st_trig_op(side->op)->parts[0];
     uint64_t count                 = 0;
 
-    ST_OK(side->me, uct_trig_cntr_read(part->start->cntr, &count));
-    ST_CHECK(side->me, (part->start->base > 0) ? (count <= 1) :
+    ST_OK(side->me, uct_trig_cntr_read(part->start->trigger.cntr, &count));
+    ST_CHECK(side->me, (part->start->trigger.base > 0) ? (count <= 1) :
                        (count == !side->scene->is_behind));
-    ST_CHECK(side->me, (is_released && (part->start->base > 0)) ==
-                       (part->pending == 0));
+    ST_CHECK(side->me, (is_released && (part->start->trigger.base > 0)) ==
+                       (part->line.pending == 0));
 }
 
 static void set_func(void *arg)
@@ -153,7 +153,7 @@ static int is_cleared(side_t *side)
 
     ucp_st_worker_lock(worker);
     part   = &ucp_st_trig_op(side->reverse)->parts[0];
-    result = part->posted > part->pending;
+    result = part->line.posted > part->line.pending;
     ucp_st_worker_unlock(worker);
     return result;
 }

@@ -2,8 +2,8 @@
 /*
  * st_component.h - what core calls outside of core.
  *
- * A component has tables of functions here, and private data in each worker,
- * peer and queue. A lane has the same (st_lane.h). st_components.c lists them
+ * A component has tables of functions here, and private data in each object that
+ * is listed below. A lane has the same (st_lane.h). st_components.c lists them
  * all. They include core; core includes none of them but ctrl, which is below
  * it.
  */
@@ -19,6 +19,8 @@ typedef enum {
     UCP_ST_OBJECT_WORKER,
     UCP_ST_OBJECT_PEER,
     UCP_ST_OBJECT_QUEUE,
+    UCP_ST_OBJECT_MEM,  /**< Registered memory, */
+    UCP_ST_OBJECT_RKEY, /**< and that of a peer */
     UCP_ST_OBJECT_LAST
 } ucp_st_object_t;
 

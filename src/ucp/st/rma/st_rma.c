@@ -21,7 +21,6 @@
 #include "core/st_log.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
-#include "trig/st_trig_rma.h"
 
 #include <ucs_backoff.h>
 
@@ -589,9 +588,7 @@ static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
 
     for (i = 0; i < worker->num_lanes; ++i) {
         if (worker->lanes[i]->id == UCP_ST_LANE_TRIG) {
-            ucp_st_rma_dev(worker)->is_untold = 1;
-            ucp_st_trig_rma_open(worker, ucp_st_rma_trig_progress,
-                                 ucp_st_rma_trig_settle);
+            dev->is_untold = 1;
         } else if (worker->lanes[i]->id == UCP_ST_LANE_DIRECT) {
             ucp_st_direct_rma_open(worker, ucp_st_rma_signaled);
         }

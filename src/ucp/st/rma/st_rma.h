@@ -16,7 +16,6 @@
 #define UCP_ST_RMA_INTERNAL_H_
 
 #include <ucp_st.h>
-#include <uct_trig.h>
 
 #include "core/st_peer.h"
 #include "core/st_queue.h"
@@ -44,9 +43,8 @@ typedef struct ucp_st_memh {
     uint64_t        id;    /* unique in the worker */
     unsigned        lanes; /* bit mask of those that serve it */
     ucs_gstream_memory_attr_t memory; /* that it is */
-    ucp_st_direct_map_t *map; /* that it lies in, or NULL */
-    uct_trig_mem_h  trig;  /* lane trig */
     unsigned        refs;
+    void            *priv[UCP_ST_PRIV_LAST];
 } ucp_st_memh_t;
 
 KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
@@ -59,9 +57,7 @@ typedef struct ucp_st_rkey {
     uint64_t                           remote; /* address there */
     size_t                             length;
     unsigned                           refs;
-    ucp_st_direct_map_t                *map;   /* lane direct: or NULL */
-    uint8_t                            *far;   /* lane direct: address here */
-    uct_trig_rkey_t                    trig;   /* lane trig */
+    void                               *priv[UCP_ST_PRIV_LAST];
 } ucp_st_rkey_t;
 
 /** An operation that was found good. */
@@ -328,17 +324,9 @@ ucs_status_t ucp_st_rma_host_open(ucp_st_worker_h worker);
  *  held. */
 void ucp_st_rma_host_peer_gone(ucp_st_peer_h peer);
 
-/** Lane trig: post operations that wait for entries, and give back the parts of
- *  queues that are gone. The lock is held, as it is for the rest. */
-void ucp_st_rma_trig_progress(ucp_st_worker_h worker);
-
-/** A queue fails: what its stream starts from now on has no effect. The lock is
- *  held. */
+/** Lane trig: a queue fails, so that what its stream starts from now on has no
+ *  effect. The lock is held, as it is for the rest. */
 void ucp_st_rma_trig_halt(struct ucp_st_rma_trig *trig);
-
-/** End the operations of queues that were halted. In the service thread, with
- *  the lock. */
-void ucp_st_rma_trig_settle(ucp_st_worker_h worker);
 
 /** Non-zero while operations have not ended here although their queue's stream
  *  has passed a quiet of them. */

@@ -28,24 +28,36 @@ _Static_assert(sizeof(ucp_st_rma_direct_blob_t) == 40, "wire format");
 _Static_assert(sizeof(ucp_st_rma_direct_blob_t) <= UCP_ST_RKEY_MAX_BLOB,
                "room in a key");
 
+static ucp_st_direct_mem_t *ucp_st_rma_direct_mem(const ucp_st_memh_t *mem)
+{
+    return mem->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
+}
+
+static ucp_st_direct_rkey_t *ucp_st_rma_direct_rkey(const ucp_st_rkey_t *rkey)
+{
+    return rkey->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
+}
+
 static ucs_status_t ucp_st_rma_direct_reg(ucp_st_memh_t *mem)
 {
-    mem->map = ucp_st_direct_map_find(mem->address, mem->length);
+    ucp_st_rma_direct_mem(mem)->map = ucp_st_direct_map_find(mem->address,
+                                                             mem->length);
     return UCS_OK; /* without a map the own process still reaches it */
 }
 
 static void ucp_st_rma_direct_dereg(ucp_st_memh_t *mem)
 {
-    ucp_st_direct_map_put(mem->map);
+    ucp_st_direct_map_put(ucp_st_rma_direct_mem(mem)->map);
 }
 
 static size_t ucp_st_rma_direct_pack(const ucp_st_memh_t *mem, void *buffer)
 {
-    ucp_st_rma_direct_blob_t blob = {.is_mappable = (mem->map != NULL)};
+    const ucp_st_direct_map_t *map = ucp_st_rma_direct_mem(mem)->map;
+    ucp_st_rma_direct_blob_t blob  = {.is_mappable = (map != NULL)};
 
-    if (mem->map != NULL) {
-        blob.file   = mem->map->file;
-        blob.offset = mem->address - (uint8_t*)mem->map->address;
+    if (map != NULL) {
+        blob.file   = map->file;
+        blob.offset = mem->address - (uint8_t*)map->address;
     }
     memcpy(buffer, &blob, sizeof(blob));
     return sizeof(blob);
@@ -54,6 +66,7 @@ static size_t ucp_st_rma_direct_pack(const ucp_st_memh_t *mem, void *buffer)
 static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
                                              const void *buffer, size_t length)
 {
+    ucp_st_direct_rkey_t *direct = ucp_st_rma_direct_rkey(rkey);
     ucp_st_rma_direct_blob_t blob;
     ucs_status_t status;
 
@@ -62,7 +75,7 @@ static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
     }
     memcpy(&blob, buffer, sizeof(blob));
     if (rkey->peer->process.is_near) {
-        rkey->far = (uint8_t*)(uintptr_t)rkey->remote;
+        direct->far = (uint8_t*)(uintptr_t)rkey->remote;
         return UCS_OK;
     }
     if (!blob.is_mappable) {
@@ -71,21 +84,21 @@ static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
     if (blob.file.pid != rkey->peer->process.pid) {
         return UCS_ERR_INVALID_ADDR;
     }
-    status = ucp_st_direct_map_open(&blob.file, &rkey->map);
+    status = ucp_st_direct_map_open(&blob.file, &direct->map);
     if (status != UCS_OK) {
         return status;
     }
-    if (!ucp_st_rma_is_inside(blob.offset, rkey->length, rkey->map->length)) {
-        ucp_st_direct_map_put(rkey->map);
+    if (!ucp_st_rma_is_inside(blob.offset, rkey->length, direct->map->length)) {
+        ucp_st_direct_map_put(direct->map);
         return UCS_ERR_INVALID_ADDR;
     }
-    rkey->far = (uint8_t*)rkey->map->address + blob.offset;
+    direct->far = (uint8_t*)direct->map->address + blob.offset;
     return UCS_OK;
 }
 
 static void ucp_st_rma_direct_release(ucp_st_rkey_t *rkey)
 {
-    ucp_st_direct_map_put(rkey->map);
+    ucp_st_direct_map_put(ucp_st_rma_direct_rkey(rkey)->map);
 }
 
 /* Runs on the stream, on a copy of the operation */
@@ -98,7 +111,7 @@ static void ucp_st_rma_direct_func(void *arg)
         goto out;
     }
     if (rma->length > 0) {
-        far = rma->rkey->far + rma->offset;
+        far = ucp_st_rma_direct_rkey(rma->rkey)->far + rma->offset;
         if (rma->type == UCP_ST_RMA_PUT) {
             memcpy(far, rma->buffer, rma->length);
         } else {
@@ -106,8 +119,8 @@ static void ucp_st_rma_direct_func(void *arg)
         }
     }
     if (rma->signal != NULL) {
-        ucp_st_rma_signal((uint64_t*)(rma->signal->far + rma->signal_offset),
-                          rma->signal_op, rma->signal_value);
+        far = ucp_st_rma_direct_rkey(rma->signal)->far + rma->signal_offset;
+        ucp_st_rma_signal((uint64_t*)far, rma->signal_op, rma->signal_value);
         ucp_st_direct_rma_notify(rma->peer);
     }
 out:

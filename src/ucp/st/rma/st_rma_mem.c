@@ -12,6 +12,7 @@
 #include "core/st_stage.h"
 #include "core/st_worker.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +90,8 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
         ucs_error("%zu bytes of memory at %p wrap around", length, address);
         return UCS_ERR_INVALID_PARAM;
     }
-    mem = calloc(1, sizeof(*mem));
+    mem = ucp_st_object_alloc(UCP_ST_OBJECT_MEM, sizeof(*mem),
+                              offsetof(ucp_st_memh_t, priv));
     if (mem == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -322,7 +324,8 @@ ucs_status_t ucp_st_rkey_unpack(ucp_st_peer_h peer, const void *buffer,
                   parts.hdr.uuid, peer->uuid);
         return UCS_ERR_INVALID_ADDR;
     }
-    rkey = calloc(1, sizeof(*rkey));
+    rkey = ucp_st_object_alloc(UCP_ST_OBJECT_RKEY, sizeof(*rkey),
+                               offsetof(ucp_st_rkey_t, priv));
     if (rkey == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

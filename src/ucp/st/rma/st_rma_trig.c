@@ -20,7 +20,7 @@
  *
  * Operations that find no free entry wait here, in order. They are posted when
  * one before them is complete: a threshold that is reached already fires at
- * once. What is due by then needs no entry (ucp_st_trig_work_post()). So no
+ * once. What is due by then needs no entry (ucp_st_trig_line_post()). So no
  * queue waits for entries that another one holds.
  *
  * If an operation fails its queue fails, and the host counts it in the NIC's
@@ -41,12 +41,6 @@
 
 #include <stdlib.h>
 
-/* Where the queue's stream waits for the NIC */
-static volatile uint64_t *ucp_st_rma_trig_word(const ucp_st_rma_trig_t *trig)
-{
-    return trig->piece.address;
-}
-
 /* How much an operation adds to C */
 static uint64_t ucp_st_rma_trig_counts(const ucp_st_rma_trig_op_t *op)
 {
@@ -58,6 +52,16 @@ static size_t ucp_st_rma_trig_parts(const ucp_st_rma_trig_op_t *op)
     return op->writes + ((op->rma.signal != NULL) || op->is_quiet);
 }
 
+static uct_trig_mem_h *ucp_st_rma_trig_mem(const ucp_st_memh_t *mem)
+{
+    return mem->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
+}
+
+static uct_trig_rkey_t *ucp_st_rma_trig_rkey(const ucp_st_rkey_t *rkey)
+{
+    return rkey->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
+}
+
 static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
 {
     if (ucp_st_stage_is_device(&mem->memory) &&
@@ -66,12 +70,13 @@ static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
         return UCS_ERR_UNSUPPORTED;
     }
     return uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker)->iface,
-                            mem->address, mem->length, NULL, &mem->trig);
+                            mem->address, mem->length, NULL,
+                            ucp_st_rma_trig_mem(mem));
 }
 
 static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
 {
-    if (uct_trig_mem_dereg(mem->trig) != UCS_OK) {
+    if (uct_trig_mem_dereg(*ucp_st_rma_trig_mem(mem)) != UCS_OK) {
         ucs_warn("lane 'trig': memory at %p stays registered: the NIC holds "
                  "operations of a failed peer", mem->address);
     }
@@ -79,90 +84,59 @@ static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
 
 static size_t ucp_st_rma_trig_pack(const ucp_st_memh_t *mem, void *blob)
 {
-    uct_trig_mem_pack(mem->trig, blob);
+    uct_trig_mem_pack(*ucp_st_rma_trig_mem(mem), blob);
     return UCT_TRIG_RKEY_PACKED_LEN;
 }
 
 static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
                                            const void *blob, size_t length)
 {
-    ucs_status_t status = uct_trig_rkey_unpack(blob, length, &rkey->trig);
+    uct_trig_rkey_t *key = ucp_st_rma_trig_rkey(rkey);
+    ucs_status_t status  = uct_trig_rkey_unpack(blob, length, key);
 
     if (status != UCS_OK) {
         return status;
     }
-    return ((rkey->trig.address == rkey->remote) &&
-            (rkey->trig.length == rkey->length)) ? UCS_OK :
-                                                   UCS_ERR_INVALID_ADDR;
+    return ((key->address == rkey->remote) && (key->length == rkey->length)) ?
+           UCS_OK : UCS_ERR_INVALID_ADDR;
 }
 
-static ucs_status_t ucp_st_rma_trig_slot_init(ucp_st_rma_trig_t *trig,
-                                              ucp_st_rma_trig_slot_t *slot)
-{
-    ucp_st_trig_rail_t *rail = trig->rail;
-    ucs_status_t status;
-
-    status = ucp_st_trig_piece_get(rail, &slot->piece);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = uct_trig_cntr_create(rail->iface, &slot->data);
-    if (status != UCS_OK) {
-        ucp_st_trig_piece_put(rail, &slot->piece);
-    }
-    return status;
-}
-
-/* The queue has left, and the NIC has finished with its part; or not all of
- * that could be made */
+/* The NIC holds nothing; or not all of that could be made */
 static void ucp_st_rma_trig_free(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_trig_rail_t *rail = trig->rail;
     unsigned i;
 
-    for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (trig->slots[i].data != NULL);
-         ++i) {
-        (void)uct_trig_cntr_destroy(trig->slots[i].data);
-        ucp_st_trig_piece_put(rail, &trig->slots[i].piece);
+    for (i = 0; i < UCP_ST_RMA_TRIG_SLOTS; ++i) {
+        ucp_st_trig_tally_cleanup(&trig->slots[i].tally, trig->rail);
     }
-    ucp_st_trig_piece_put(rail, &trig->piece);
-    if (trig->done != NULL) {
-        (void)uct_trig_cntr_destroy(trig->done);
-    }
-    if (trig->start != NULL) {
-        (void)uct_trig_cntr_destroy(trig->start);
-    }
+    ucp_st_trig_tally_cleanup(&trig->done, trig->rail);
+    ucp_st_trig_trigger_cleanup(&trig->start);
     free(trig);
 }
 
-static ucs_status_t ucp_st_rma_trig_init(ucp_st_rma_trig_t *trig)
+/* If the queue has left, and the NIC has finished */
+static void ucp_st_rma_trig_reap(ucp_st_rma_trig_t *trig)
 {
-    ucp_st_trig_rail_t *rail = trig->rail;
-    ucs_status_t status;
+    if ((trig->queue == NULL) && ucs_list_is_empty(&trig->posted) &&
+        ucs_list_is_empty(&trig->over)) {
+        ucs_list_del(&trig->list);
+        ucp_st_rma_trig_free(trig);
+    }
+}
 
-    status = uct_trig_cntr_create(rail->iface, &trig->start);
-    if (status != UCS_OK) {
-        return status;
+/* Operations end without effect. Their parts on the NIC fire, which frees their
+ * entries. */
+static void ucp_st_rma_trig_untriggered(ucp_st_trig_trigger_t *trigger,
+                                        unsigned count)
+{
+    ucp_st_rma_trig_t *trig = ucs_container_of(trigger, ucp_st_rma_trig_t,
+                                               start);
+
+    if (trig->queue != NULL) {
+        ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
+        ucp_st_rma_trig_abort_all(trig, 1);
+        ucp_st_rma_trig_count(trigger->cntr, count);
     }
-    trig->doorbell = uct_trig_cntr_doorbell(trig->start);
-    if (trig->doorbell != NULL) {
-        /* As for T of messages: see ucp_st_trig_halt() */
-        trig->base = rail->attr.max_count / 4;
-        status     = uct_trig_cntr_add(trig->start, trig->base);
-        if (status != UCS_OK) {
-            return status;
-        }
-    }
-    status = uct_trig_cntr_create(rail->iface, &trig->done);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = ucp_st_trig_piece_get(rail, &trig->piece);
-    if (status != UCS_OK) {
-        return status;
-    }
-    *ucp_st_rma_trig_word(trig) = 0;
-    return ucp_st_rma_trig_slot_init(trig, &trig->slots[0]);
 }
 
 static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
@@ -173,16 +147,25 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     if (trig == NULL) {
         goto err;
     }
-    trig->worker = queue->worker;
-    trig->queue  = queue;
-    trig->rail   = ucp_st_trig_rma_rail(queue->worker);
-    ucs_list_head_init(&trig->late);
+    trig->worker     = queue->worker;
+    trig->queue      = queue;
+    trig->rail       = ucp_st_trig_rma_rail(queue->worker);
+    trig->start.fail = ucp_st_rma_trig_untriggered;
+    trig->late.post  = ucp_st_rma_trig_post_late;
+    ucs_list_head_init(&trig->waiting);
     ucs_list_head_init(&trig->posted);
     ucs_list_head_init(&trig->over);
-    status = ucp_st_rma_trig_init(trig);
+    status = ucp_st_trig_trigger_init(&trig->start, trig->rail);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&trig->done, trig->rail);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&trig->slots[0].tally, trig->rail);
+    }
     if (status != UCS_OK) {
         goto err_free;
     }
+    ucp_st_trig_rma_open(queue->worker, ucp_st_rma_trig_settle);
     ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
     ucp_st_queue_rma(queue)->trig = trig;
     return UCS_OK;
@@ -203,7 +186,8 @@ static ucp_st_rma_trig_op_t *ucp_st_rma_trig_new(ucp_st_rma_trig_t *trig)
                             sizeof(*op));
     if (op != NULL) {
         op->trig = trig;
-        ucs_list_add_tail(&trig->late, &op->list);
+        ucs_list_add_tail(&trig->waiting, &op->list);
+        ucp_st_trig_late_add(trig->worker, &trig->late);
     }
     return op;
 }
@@ -246,31 +230,26 @@ void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value)
     }
 }
 
-int ucp_st_rma_trig_is_unsettled(const ucp_st_rma_trig_t *trig)
-{
-    return trig->is_halting && !trig->is_settled;
-}
-
 /* End an operation whose queue is in error. If it was halted that is done when
  * nothing fires any more (st_rma_trig_halt.c): else a signal without its data
  * would reach a peer that was only declared gone, and quiets would pass. If it
  * was not, parts that the NIC still has fire, and their completions are
  * ignored. One that is being enqueued ends when that is over. */
-void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
+static void ucp_st_rma_trig_abort(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
 
-    if (ucp_st_rma_trig_is_unsettled(trig) || (op == trig->enqueued)) {
+    if (trig->is_unsettled || (op == trig->enqueued)) {
         return;
     }
-    ucp_st_rma_trig_count(trig->done, ucp_st_rma_trig_counts(op));
+    ucp_st_rma_trig_count(trig->done.cntr, ucp_st_rma_trig_counts(op));
     ucs_list_del(&op->list);
     ucs_list_add_tail(&trig->over, &op->list);
     ucp_st_rma_trig_end(op);
-    if ((op->posted > op->writes) && (op->slot != NULL)) {
-        ucp_st_rma_trig_count(op->slot->data, op->writes);
+    if ((op->line.posted > op->writes) && (op->slot != NULL)) {
+        ucp_st_rma_trig_count(op->slot->tally.cntr, op->writes);
     }
-    if (op->pending == 0) {
+    if (op->line.pending == 0) {
         ucp_st_rma_trig_destroy(op);
     }
 }
@@ -287,8 +266,8 @@ static void ucp_st_rma_trig_fail(ucp_st_rma_trig_op_t *op, ucs_status_t status)
         /* A signal behind failed data must not reach a live peer. Where it is
          * not cancelled the NIC sends it when the host counts the data: so the
          * peer is declared gone first. */
-        is_lost = !peer->is_self && (op->posted > op->writes) &&
-                  (op->writes > 0) && !ucp_st_rma_trig_is_unsettled(op->trig);
+        is_lost = !peer->is_self && (op->line.posted > op->writes) &&
+                  (op->writes > 0) && !op->trig->is_unsettled;
     }
     if (is_lost) {
         ucp_st_peer_lost(peer, status); /* it ends with the peer */
@@ -310,35 +289,21 @@ static void ucp_st_rma_trig_quiet_end(ucp_st_rma_trig_op_t *op,
         if (trig->queue != NULL) {
             ucp_st_queue_fail(trig->queue, NULL, status);
         }
-        __atomic_store_n(ucp_st_rma_trig_word(trig), UCP_ST_RELEASE,
+        __atomic_store_n(trig->done.word, UCP_ST_RELEASE,
                          __ATOMIC_RELEASE);
     }
-    ucs_gstream_wake(ucp_st_rma_trig_word(trig));
+    ucs_gstream_wake(trig->done.word);
     ucp_st_rma_trig_destroy(op);
 }
 
-/* The NIC has finished with a part of an operation */
-static void ucp_st_rma_trig_part_over(ucp_st_rma_trig_op_t *op)
-{
-    --op->pending;
-    --op->trig->rail->used;
-}
-
-static void ucp_st_rma_trig_quiet_done(void *arg, ucs_status_t status)
-{
-    ucp_st_rma_trig_op_t *op = arg;
-
-    ucp_st_rma_trig_part_over(op);
-    ucp_st_rma_trig_quiet_end(op, status);
-}
-
-/* Called for each part of a put, get or signal */
+/* Called for each part of an operation */
 static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
 {
     ucp_st_rma_trig_op_t *op = arg;
+    ucp_st_rma_trig_t *trig  = op->trig;
 
-    if ((status != UCS_OK) && !op->is_failed && !op->is_ended &&
-        (status != UCS_ERR_CANCELED)) {
+    if ((status != UCS_OK) && (status != UCS_ERR_CANCELED) && !op->is_quiet &&
+        !op->is_failed && !op->is_ended) {
         op->is_failed = 1;
         ucs_diag("queue %p: a one-sided operation of %zu bytes to peer 0x%lx "
                  "failed: %s", op->rma.queue, op->rma.length,
@@ -346,28 +311,17 @@ static void ucp_st_rma_trig_done(void *arg, ucs_status_t status)
         ucp_st_rma_trig_fail(op, status);
     }
     op->is_failed |= (status != UCS_OK);
-    ucp_st_rma_trig_part_over(op); /* `op` is kept until here */
-    if ((op->pending == 0) &&
-        (op->is_ended ||
-         ((op->posted == ucp_st_rma_trig_parts(op)) && !op->is_failed))) {
+    /* `op` is kept until here */
+    ucp_st_trig_line_over(&op->line, trig->rail);
+    if (op->is_quiet) {
+        ucp_st_rma_trig_quiet_end(op, status);
+    } else if ((op->line.pending == 0) &&
+               (op->is_ended ||
+                ((op->line.posted == ucp_st_rma_trig_parts(op)) &&
+                 !op->is_failed))) {
         ucp_st_rma_trig_destroy(op);
     }
-}
-
-static uct_trig_deferred_t
-ucp_st_rma_trig_deferred(ucp_st_rma_trig_op_t *op, uct_trig_cntr_h trigger,
-                         uint64_t threshold, uct_trig_cntr_h completion)
-{
-    uct_trig_deferred_t deferred = {
-        .trigger    = trigger,
-        .threshold  = threshold,
-        .completion = completion,
-        .done       = op->is_quiet ? ucp_st_rma_trig_quiet_done :
-                                     ucp_st_rma_trig_done,
-        .arg        = op
-    };
-
-    return deferred;
+    ucp_st_rma_trig_reap(trig);
 }
 
 /* Take a slot that is not in use */
@@ -380,8 +334,8 @@ static ucs_status_t ucp_st_rma_trig_get_slot(ucp_st_rma_trig_op_t *op)
         ++slot;
     }
     if ((slot == end) ||
-        ((slot->data == NULL) &&
-         (ucp_st_rma_trig_slot_init(op->trig, slot) != UCS_OK))) {
+        ((slot->tally.cntr == NULL) &&
+         (ucp_st_trig_tally_init(&slot->tally, op->trig->rail) != UCS_OK))) {
         return UCS_ERR_NO_RESOURCE; /* slot 0 always exists: retry later */
     }
     slot->is_used  = 1;
@@ -396,19 +350,22 @@ static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
 {
     const ucp_st_rma_t *rma = &op->rma;
     size_t put_max          = ucp_st_trig_rma_put_max(rma->peer);
-    size_t offset           = op->posted * put_max;
+    size_t offset           = op->line.posted * put_max;
     uct_trig_put_t put      = {
         .buffer      = rma->buffer + offset,
         .length      = ucs_min(rma->length - offset, put_max),
-        .local       = rma->mem->trig,
+        .local       = *ucp_st_rma_trig_mem(rma->mem),
         .remote_addr = rma->rkey->remote + rma->offset + offset,
-        .rkey        = rma->rkey->trig
+        .rkey        = *ucp_st_rma_trig_rkey(rma->rkey)
     };
 
     work->ep       = ucp_st_trig_rma_ep(rma->peer);
-    work->deferred = ucp_st_rma_trig_deferred(
-            op, op->trig->start, op->trig->base + op->threshold,
-            (op->slot != NULL) ? op->slot->data : op->trig->done);
+    work->deferred = (uct_trig_deferred_t){
+        .trigger    = op->trig->start.cntr,
+        .threshold  = op->trig->start.base + op->threshold,
+        .completion = (op->slot != NULL) ? op->slot->tally.cntr :
+                                           op->trig->done.cntr
+    };
     if (rma->type == UCP_ST_RMA_PUT) {
         work->type = UCP_ST_TRIG_WORK_PUT;
         work->put  = put;
@@ -433,43 +390,29 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
     int has_data                 = (op->writes > 0);
 
     work->ep       = ucp_st_trig_rma_ep(rma->peer);
-    work->deferred = ucp_st_rma_trig_deferred(
-            op, has_data ? slot->data : op->trig->start,
-            has_data ? slot->counted : (op->trig->base + op->threshold),
-            op->trig->done);
+    work->deferred = (uct_trig_deferred_t){
+        .trigger    = has_data ? slot->tally.cntr : op->trig->start.cntr,
+        .threshold  = has_data ? slot->counted :
+                                 (op->trig->start.base + op->threshold),
+        .completion = op->trig->done.cntr
+    };
     if (rma->signal_op == UCP_ST_SIGNAL_ADD) {
         work->type = UCP_ST_TRIG_WORK_ADD;
         work->add  = (uct_trig_atomic_t){
             .value       = rma->signal_value,
             .remote_addr = address,
-            .rkey        = rma->signal->trig
+            .rkey        = *ucp_st_rma_trig_rkey(rma->signal)
         };
         return;
     }
-    *(uint64_t*)slot->piece.address = rma->signal_value;
+    *slot->tally.word = rma->signal_value;
     work->type = UCP_ST_TRIG_WORK_PUT;
     work->put  = (uct_trig_put_t){
-        .buffer      = slot->piece.address,
+        .buffer      = slot->tally.piece.address,
         .length      = sizeof(uint64_t),
-        .local       = slot->piece.slab->mem,
+        .local       = slot->tally.piece.slab->mem,
         .remote_addr = address,
-        .rkey        = rma->signal->trig
-    };
-}
-
-static void ucp_st_rma_trig_fill_quiet(ucp_st_rma_trig_op_t *op,
-                                       ucp_st_trig_work_t *work)
-{
-    ucp_st_rma_trig_t *trig = op->trig;
-
-    work->type     = UCP_ST_TRIG_WORK_ADD;
-    work->ep       = trig->rail->self_ep;
-    work->deferred = ucp_st_rma_trig_deferred(op, trig->done, op->threshold,
-                                              NULL);
-    work->add      = (uct_trig_atomic_t){
-        .value       = op->value,
-        .remote_addr = (uintptr_t)trig->piece.address,
-        .rkey        = trig->piece.slab->rkey
+        .rkey        = *ucp_st_rma_trig_rkey(rma->signal)
     };
 }
 
@@ -477,25 +420,20 @@ static void ucp_st_rma_trig_fill_quiet(ucp_st_rma_trig_op_t *op,
 static ucs_status_t ucp_st_rma_trig_post_part(ucp_st_rma_trig_op_t *op)
 {
     ucp_st_rma_trig_t *trig = op->trig;
-    int is_ahead            = (op->pending > 0) ||
-                              !ucs_list_is_empty(&trig->posted);
     ucp_st_trig_work_t work;
-    ucs_status_t status;
 
     if (op->is_quiet) {
-        ucp_st_rma_trig_fill_quiet(op, &work);
-    } else if (op->posted < op->writes) {
+        ucp_st_trig_tally_fill(&trig->done, trig->rail, op->value, &work);
+        work.deferred.threshold = op->threshold;
+    } else if (op->line.posted < op->writes) {
         ucp_st_rma_trig_fill_data(op, &work);
     } else {
         ucp_st_rma_trig_fill_signal(op, &work);
     }
-    status = ucp_st_trig_work_post(trig->rail, &work,
-                                   is_ahead ? NULL : &op->refusals);
-    if (status == UCS_OK) {
-        ++op->pending;
-        ++op->posted;
-    }
-    return status;
+    work.deferred.done = ucp_st_rma_trig_done;
+    work.deferred.arg  = op;
+    return ucp_st_trig_line_post(&op->line, trig->rail, &work,
+                                 !ucs_list_is_empty(&trig->posted));
 }
 
 /* Post all parts of an operation: UCS_ERR_NO_RESOURCE if there is no room for
@@ -507,26 +445,28 @@ static ucs_status_t ucp_st_rma_trig_post(ucp_st_rma_trig_op_t *op)
     if ((op->rma.signal != NULL) && (op->slot == NULL)) {
         status = ucp_st_rma_trig_get_slot(op);
     }
-    while ((status == UCS_OK) && (op->posted < ucp_st_rma_trig_parts(op))) {
+    while ((status == UCS_OK) &&
+           (op->line.posted < ucp_st_rma_trig_parts(op))) {
         status = ucp_st_rma_trig_post_part(op);
     }
     return status;
 }
 
-void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
+/* Post operations that wait, in order, as far as there are entries */
+static void ucp_st_rma_trig_post_waiting(ucp_st_rma_trig_t *trig)
 {
     ucp_st_rma_trig_op_t *op;
     ucs_status_t status;
 
-    if (ucp_st_rma_trig_is_unsettled(trig)) {
+    if (trig->is_unsettled) {
         return; /* nothing more is to be counted before all ends */
     }
-    while (!ucs_list_is_empty(&trig->late)) {
-        op = ucs_list_head(&trig->late, ucp_st_rma_trig_op_t, list);
+    while (!ucs_list_is_empty(&trig->waiting)) {
+        op = ucs_list_head(&trig->waiting, ucp_st_rma_trig_op_t, list);
         if (op == trig->enqueued) {
             return; /* it may be undone */
         }
-        if (!op->is_quiet && (op->pending == 0) &&
+        if (!op->is_quiet && (op->line.pending == 0) &&
             (ucp_st_queue_status(op->rma.queue) != UCS_OK)) {
             ucp_st_rma_trig_abort(op);
             continue;
@@ -548,48 +488,40 @@ void ucp_st_rma_trig_post_late(ucp_st_rma_trig_t *trig)
     }
 }
 
-/* All, or those with `peer`, which is gone */
-static void
-ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, ucp_st_peer_t *peer)
+void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late)
+{
+    ucp_st_rma_trig_t *trig = ucs_container_of(late, ucp_st_rma_trig_t, late);
+
+    ucp_st_rma_trig_post_waiting(trig);
+    if (ucs_list_is_empty(&trig->waiting)) {
+        ucp_st_trig_late_del(late);
+    }
+}
+
+/* All, or those that the NIC does not end */
+static void ucp_st_rma_trig_abort_list(ucs_list_link_t *ops, int is_all)
 {
     ucp_st_rma_trig_op_t *op, *tmp;
+    ucp_st_peer_t *peer;
 
     ucs_list_for_each_safe(op, tmp, ops, list) {
-        if (op->is_quiet || ((peer != NULL) && (op->rma.peer != peer))) {
+        peer = op->rma.peer;
+        if (op->is_quiet ||
+            (!is_all && (peer->status == UCS_OK) &&
+             (!op->is_failed || (peer->state == UCP_ST_PEER_LOST)))) {
             continue;
         }
-        if (peer != NULL) {
+        if (peer->status != UCS_OK) {
             ucp_st_queue_fail(op->rma.queue, NULL, peer->status);
         }
         ucp_st_rma_trig_abort(op);
     }
 }
 
-void ucp_st_rma_trig_progress(ucp_st_worker_h worker)
+void ucp_st_rma_trig_abort_all(ucp_st_rma_trig_t *trig, int is_all)
 {
-    ucp_st_rma_trig_t *trig, *tmp;
-    unsigned untriggered;
-
-    ucs_list_for_each_safe(trig, tmp, &ucp_st_rma_dev(worker)->trigs, list) {
-        if (trig->queue == NULL) {
-            if (ucs_list_is_empty(&trig->posted) &&
-                ucs_list_is_empty(&trig->over)) {
-                ucs_list_del(&trig->list);
-                ucp_st_rma_trig_free(trig);
-            }
-            continue;
-        }
-        untriggered = __atomic_exchange_n(&trig->untriggered, 0,
-                                          __ATOMIC_ACQUIRE);
-        if (untriggered > 0) {
-            /* Operations end without effect. Their parts on the NIC fire, which
-             * frees their entries. */
-            ucp_st_queue_fail(trig->queue, NULL, UCS_ERR_IO_ERROR);
-            ucp_st_rma_trig_abort_list(&trig->posted, NULL);
-            ucp_st_rma_trig_count(trig->start, untriggered);
-        }
-        ucp_st_rma_trig_post_late(trig);
-    }
+    ucp_st_rma_trig_abort_list(&trig->posted, is_all);
+    ucp_st_rma_trig_abort_list(&trig->waiting, is_all);
 }
 
 int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker)
@@ -599,7 +531,7 @@ int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker)
     uint64_t word;
 
     ucs_list_for_each(trig, &ucp_st_rma_dev(worker)->trigs, list) {
-        word = __atomic_load_n(ucp_st_rma_trig_word(trig), __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trig->done.word, __ATOMIC_ACQUIRE);
         ucs_list_for_each(op, &trig->posted, list) {
             if (!op->is_quiet && (op->threshold <= word)) {
                 return 1;
@@ -617,10 +549,11 @@ void ucp_st_rma_trig_leave(ucp_st_rma_trig_t *trig)
     ucp_st_rma_trig_op_t *op, *tmp;
 
     trig->queue = NULL;
-    ucs_list_for_each_safe(op, tmp, &trig->late, list) {
+    ucs_list_for_each_safe(op, tmp, &trig->waiting, list) {
         ucp_st_rma_trig_destroy(op); /* a quiet: nobody waits for it */
     }
-    ucp_st_trig_dev_wake(trig->worker);
+    ucp_st_trig_late_del(&trig->late);
+    ucp_st_rma_trig_reap(trig);
 }
 
 void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
@@ -628,33 +561,9 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
     ucp_st_rma_trig_t *trig;
 
     ucs_list_for_each(trig, &ucp_st_rma_dev(peer->worker)->trigs, list) {
-        ucp_st_rma_trig_abort_list(&trig->posted, peer);
-        ucp_st_rma_trig_abort_list(&trig->late, peer);
+        ucp_st_rma_trig_abort_all(trig, 0);
     }
     ucp_st_trig_dev_wake(peer->worker);
-}
-
-/* Runs on the stream, if the counter has no trigger page */
-static void ucp_st_rma_trig_start_func(void *arg)
-{
-    ucp_st_rma_trig_t *trig = arg;
-    ucs_status_t status     = uct_trig_cntr_add(trig->start, 1);
-
-    if (status != UCS_OK) {
-        ucs_error("queue %p: failed to trigger the NIC: %s", trig->queue,
-                  ucs_status_string(status));
-        (void)__atomic_fetch_add(&trig->untriggered, 1, __ATOMIC_RELEASE);
-        ucp_st_trig_dev_wake(trig->worker);
-    }
-}
-
-/* The same for a stream of a device that does not reach the trigger page */
-static void ucp_st_rma_trig_start_call(void *arg)
-{
-    ucp_st_rma_trig_t *trig = arg;
-
-    ucp_st_trig_dev_proxied(trig->worker);
-    ucp_st_rma_trig_start_func(trig);
 }
 
 /* The queue's caller alone sets `trig` */
@@ -670,7 +579,7 @@ static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
     status = ucp_st_rma_trig_create(queue);
     ucp_st_worker_unlock(queue->worker);
     if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
-        (void)ucs_gstream_reaches(queue->stream, self->trig->doorbell);
+        (void)ucs_gstream_reaches(queue->stream, self->trig->start.doorbell);
     }
     return status;
 }
@@ -687,8 +596,8 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     ucp_st_rma_trig_op_t *op;
 
     if (((trig->counted + writes + 1) >= trig->rail->attr.max_count) ||
-        ((trig->base > 0) &&
-         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->base))) {
+        ((trig->start.base > 0) &&
+         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->start.base))) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     op = ucp_st_rma_trig_new(trig);
@@ -701,18 +610,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     trig->enqueued = op;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
-    if (ucp_st_queue_is_gpu(rma->queue) &&
-        !ucs_gstream_reaches(rma->queue->stream, trig->doorbell)) {
-        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_call,
-                                    trig, 0, cmd);
-    } else if (trig->doorbell != NULL) {
-        cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-        cmd->u.word.address = trig->doorbell;
-        cmd->u.word.value   = 1;
-    } else {
-        (void)ucp_st_queue_add_func(rma->queue, ucp_st_rma_trig_start_func,
-                                    trig, 0, cmd);
-    }
+    (void)ucp_st_trig_trigger_cmd(&trig->start, rma->queue, cmd);
     return UCS_OK;
 }
 
@@ -731,8 +629,8 @@ static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
 void ucp_st_rma_trig_commit(ucp_st_rma_trig_t *trig)
 {
     trig->enqueued = NULL;
-    ucp_st_rma_trig_post_late(trig);
-    if (!ucs_list_is_empty(&trig->late)) {
+    ucp_st_rma_trig_post_late(&trig->late);
+    if (trig->late.is_late) {
         ucp_st_trig_dev_wake(trig->worker);
     }
 }
@@ -757,7 +655,7 @@ static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue,
         trig->asked   = issued;
     }
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = ucp_st_rma_trig_word(trig);
+    cmd->u.word.address = trig->done.word;
     cmd->u.word.value   = issued;
     return UCS_OK;
 }

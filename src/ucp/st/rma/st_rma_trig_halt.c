@@ -17,82 +17,28 @@
 #include "rma/st_rma_trig.h"
 #include "core/st_log.h"
 
-#include <stdlib.h>
-
 void ucp_st_rma_trig_halt(ucp_st_rma_trig_t *trig)
 {
-    if ((trig->doorbell == NULL) || trig->is_halting ||
-        (uct_trig_cntr_reset(trig->start) != UCS_OK)) {
+    if ((trig->start.doorbell == NULL) || trig->start.is_halted ||
+        (ucp_st_trig_trigger_halt(&trig->start) != UCS_OK)) {
         return;
     }
-    trig->is_halting = 1;
+    trig->is_unsettled = 1;
     ucp_st_trig_dev_wake(trig->worker);
 }
 
-static unsigned ucp_st_rma_trig_add_triggers(const ucp_st_rma_trig_t *trig,
-                                             uct_trig_cntr_h *triggers)
+/* What waits for the queue is to be cancelled */
+static ucs_status_t ucp_st_rma_trig_doom(ucp_st_rma_trig_t *trig)
 {
-    unsigned count = 0;
+    ucs_status_t status = ucp_st_trig_doom(trig->rail, trig->start.cntr);
     unsigned i;
 
-    triggers[count++] = trig->start;
-    for (i = 0; i < UCP_ST_RMA_TRIG_SLOTS; ++i) {
+    for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (status == UCS_OK); ++i) {
         if (trig->slots[i].is_used) {
-            triggers[count++] = trig->slots[i].data;
+            status = ucp_st_trig_doom(trig->rail, trig->slots[i].tally.cntr);
         }
     }
-    return count;
-}
-
-/* Cancel what waits for queues that were halted: it costs the same for one and
- * for many */
-static ucs_status_t ucp_st_rma_trig_cancel(const ucs_list_link_t *trigs)
-{
-    const ucp_st_rma_trig_t *first = NULL;
-    unsigned num_queues            = 0;
-    unsigned count                 = 0;
-    ucp_st_rma_trig_t *trig;
-    uct_trig_cntr_h *triggers;
-    ucs_status_t status;
-
-    ucs_list_for_each(trig, trigs, list) {
-        if (ucp_st_rma_trig_is_unsettled(trig)) {
-            ++num_queues;
-            first = trig;
-        }
-    }
-    if (first == NULL) {
-        return UCS_OK;
-    }
-    triggers = malloc(num_queues * (1 + UCP_ST_RMA_TRIG_SLOTS) *
-                      sizeof(*triggers));
-    if (triggers == NULL) {
-        return UCS_ERR_BUSY;
-    }
-    ucs_list_for_each(trig, trigs, list) {
-        if (ucp_st_rma_trig_is_unsettled(trig)) {
-            count += ucp_st_rma_trig_add_triggers(trig, &triggers[count]);
-            trig->is_canceling = 1;
-        }
-    }
-    status = uct_trig_iface_cancel(first->rail->iface, triggers, count);
-    free(triggers);
     return status;
-}
-
-/* All that the NIC does not end: what was cancelled; or else what has failed,
- * or goes to a peer that is gone */
-static void
-ucp_st_rma_trig_abort_rest(ucs_list_link_t *ops, int is_canceled)
-{
-    ucp_st_rma_trig_op_t *op, *tmp;
-
-    ucs_list_for_each_safe(op, tmp, ops, list) {
-        if (!op->is_quiet && (is_canceled || op->is_failed ||
-                              (op->rma.peer->status != UCS_OK))) {
-            ucp_st_rma_trig_abort(op);
-        }
-    }
 }
 
 /* What had fired is over if `status` is good, and nothing else fires. So it
@@ -105,30 +51,29 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
         ucs_error("queue %p: the one-sided operations that its stream has not "
                   "come to cannot be cancelled, and take effect: %s",
                   trig->queue, ucs_status_string(status));
-        ucp_st_rma_trig_count(trig->start, 2 * trig->base);
+        ucp_st_trig_trigger_fire(&trig->start, trig->start.base);
     }
-    trig->is_canceling = 0;
-    trig->is_settled   = 1;
-    ucp_st_rma_trig_abort_rest(&trig->posted, status == UCS_OK);
-    ucp_st_rma_trig_abort_rest(&trig->late, status == UCS_OK);
-    ucp_st_rma_trig_post_late(trig); /* quiets */
+    trig->is_unsettled = 0;
+    ucp_st_rma_trig_abort_all(trig, status == UCS_OK);
+    ucp_st_rma_trig_post_late(&trig->late); /* quiets */
 }
 
 void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
 {
     ucs_list_link_t *trigs = &ucp_st_rma_dev(worker)->trigs;
-    ucs_status_t status    = ucp_st_rma_trig_cancel(trigs);
     ucp_st_rma_trig_t *trig;
+    ucs_status_t status;
 
-    if (status == UCS_ERR_BUSY) {
-        ucp_st_trig_refused(worker); /* again, soon */
-        return;
-    }
     ucs_list_for_each(trig, trigs, list) {
-        if (trig->is_canceling) {
+        trig->is_canceling = trig->is_unsettled &&
+                             (ucp_st_rma_trig_doom(trig) == UCS_OK);
+    }
+    status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
+    ucs_list_for_each(trig, trigs, list) {
+        if (trig->is_canceling && (status != UCS_ERR_BUSY)) {
             ucp_st_rma_trig_settle_one(trig, status);
-        } else if (ucp_st_rma_trig_is_unsettled(trig)) {
-            ucp_st_trig_dev_wake(worker); /* halted since then */
+        } else if (trig->is_unsettled) {
+            ucp_st_trig_refused(worker); /* again, soon */
         }
     }
 }

@@ -102,7 +102,8 @@ static ucs_status_t ucp_st_trig_mem_reg(ucp_st_trig_part_t *part)
     /* Also where the memory is registered already: this key is for the pair
      * alone, counts for it, and is closed when it fails */
     return uct_trig_mem_reg(iface, address, length,
-                            is_send ? part->start->cntr : part->done->cntr,
+                            is_send ? part->start->trigger.cntr :
+                                      part->done->tally.cntr,
                             &part->mem);
 }
 
@@ -201,6 +202,7 @@ static ucs_status_t ucp_st_trig_offer(ucp_st_op_t *op, void *blob,
         return UCS_ERR_NO_MEMORY;
     }
     trig->op                    = op;
+    trig->late.post             = ucp_st_trig_post_more;
     trig->reaches               = (op->data == op->buffer);
     op->priv[UCP_ST_LANE_TRIG] = trig;
     ucp_st_trig_plan_make(&facts, &trig->plan);
@@ -259,7 +261,8 @@ static uint64_t ucp_st_trig_uses_done(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
-        word = __atomic_load_n(trig->parts[i].done->word, __ATOMIC_ACQUIRE);
+        word = __atomic_load_n(trig->parts[i].done->tally.word,
+                               __ATOMIC_ACQUIRE);
         if (word >= UCP_ST_RELEASE) {
             return 0;
         }
@@ -274,9 +277,10 @@ static ucs_status_t ucp_st_trig_read_start(const ucp_st_op_t *op,
 {
     const ucp_st_trig_start_t *start = ucp_st_trig_op(op)->parts->start;
     ucs_status_t status              = (start == NULL) ? UCS_ERR_NO_ELEM :
-                                       uct_trig_cntr_read(start->cntr, count_p);
+                                       uct_trig_cntr_read(start->trigger.cntr,
+                                                          count_p);
 
-    *count_p -= (status == UCS_OK) ? start->base : 0;
+    *count_p -= (status == UCS_OK) ? start->trigger.base : 0;
     return status;
 }
 
@@ -290,7 +294,7 @@ static uint64_t ucp_st_trig_begun(const ucp_st_op_t *op)
         (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
         return UCP_ST_USES_UNKNOWN;
     }
-    return count / ucp_st_trig_op(op)->parts->start->weight;
+    return count / ucp_st_trig_op(op)->parts->start->trigger.weight;
 }
 
 /* A send counts the clear-to-sends of its receive's starts. A receive learns
@@ -326,8 +330,8 @@ static int ucp_st_trig_is_busy(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        if ((trig->parts[i].pending > 0) ||
-            (trig->parts[i].done->pending > 0)) {
+        if ((trig->parts[i].line.pending > 0) ||
+            (trig->parts[i].done->line.pending > 0)) {
             return 1;
         }
     }
@@ -338,68 +342,11 @@ static void ucp_st_trig_release(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
-    ucp_st_trig_late_del(trig);
+    ucp_st_trig_late_del(&trig->late);
     ucp_st_trig_end_del(trig);
     ucp_st_trig_parts_cleanup(trig);
     op->priv[UCP_ST_LANE_TRIG] = NULL;
     free(trig);
-}
-
-/* Runs on the stream */
-static void ucp_st_trig_add_func(void *arg)
-{
-    ucp_st_trig_part_t *part = arg;
-    ucp_st_op_t *op          = part->op;
-    ucs_status_t status;
-
-    /* Pairs with the release store in ucp_st_trig_halt(): a stream that passed
-     * a released wait starts nothing any more */
-    if (__atomic_load_n(&ucp_st_trig_op(op)->halted, __ATOMIC_ACQUIRE)) {
-        return;
-    }
-    /* As for a stream's store to a trigger page: the loads of a copy out of an
-     * inbox come before the clear-to-send, behind which the peer's next put
-     * writes to what they read */
-    __sync_synchronize();
-    status = uct_trig_cntr_add(part->start->cntr, part->start->weight);
-    if (status != UCS_OK) {
-        /* The use will never complete. A stream takes no lock: the service
-         * thread fails the operation. */
-        ucs_error("operation %p: failed to trigger the NIC: %s", op,
-                  ucs_status_string(status));
-        __atomic_store_n(&ucp_st_trig_op(op)->untriggered, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&ucp_st_trig_dev(op->worker)->untriggered, 1,
-                         __ATOMIC_RELEASE);
-        ucp_st_trig_dev_wake(op->worker);
-    }
-}
-
-/* The same for a stream of a device that does not reach the trigger page; runs
- * in the service thread, or in the one that calls for the queue */
-static void ucp_st_trig_add_call(void *arg)
-{
-    ucp_st_trig_part_t *part = arg;
-
-    ucp_st_trig_dev_proxied(part->op->worker);
-    ucp_st_trig_add_func(part);
-}
-
-/* Add to T or R. A stream's store to a trigger page comes after all that the
- * stream did before, loads as well. */
-static size_t ucp_st_trig_add_cmd(ucp_st_trig_part_t *part,
-                                  ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
-{
-    if (ucp_st_queue_is_gpu(queue) &&
-        !ucs_gstream_reaches(queue->stream, part->start->doorbell)) {
-        return ucp_st_queue_add_func(queue, ucp_st_trig_add_call, part, 0, cmd);
-    }
-    if (part->start->doorbell == NULL) {
-        return ucp_st_queue_add_func(queue, ucp_st_trig_add_func, part, 0, cmd);
-    }
-    cmd->type           = UCS_GSTREAM_CMD_WRITE64;
-    cmd->u.word.address = part->start->doorbell;
-    cmd->u.word.value   = part->start->weight;
-    return 1;
 }
 
 /* Of those that share a counter the first one adds for all */
@@ -424,8 +371,8 @@ static size_t ucp_st_trig_pages(ucp_st_op_t *op, ucs_gstream_type_t type,
 
     for (i = 0; (i < trig->num_parts) && !(trig->asked & UCS_BIT(type)); ++i) {
         if (ucp_st_trig_adds(&trig->parts[i]) &&
-            (trig->parts[i].start->doorbell != NULL)) {
-            pages[count++].address = trig->parts[i].start->doorbell;
+            (trig->parts[i].start->trigger.doorbell != NULL)) {
+            pages[count++].address = trig->parts[i].start->trigger.doorbell;
         }
     }
     trig->asked |= UCS_BIT(type);
@@ -445,8 +392,8 @@ static size_t ucp_st_trig_start(ucp_st_op_t *op, ucp_st_queue_h queue,
     }
     for (i = 0; i < trig->num_parts; ++i) {
         if (ucp_st_trig_adds(&trig->parts[i])) {
-            num_cmds += ucp_st_trig_add_cmd(&trig->parts[i], queue,
-                                            &cmds[num_cmds]);
+            num_cmds += ucp_st_trig_trigger_cmd(&trig->parts[i].start->trigger,
+                                                queue, &cmds[num_cmds]);
         }
     }
     return num_cmds;
@@ -461,7 +408,7 @@ static size_t ucp_st_trig_wait_words(const ucp_st_op_t *op,
 
     for (i = 0; i < trig->num_parts; ++i) {
         if (ucp_st_trig_waits(&trig->parts[i])) {
-            words[count].address = trig->parts[i].done->word;
+            words[count].address = trig->parts[i].done->tally.word;
             words[count++].value = op->started;
         }
     }
@@ -470,8 +417,7 @@ static size_t ucp_st_trig_wait_words(const ucp_st_op_t *op,
 
 static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
 {
-    ucp_st_trig_op_t *trig   = ucp_st_trig_op(op);
-    ucp_st_trig_part_t *part = trig->parts;
+    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     size_t num_cmds;
 
     if (!ucp_st_trig_has_inbox(op)) {
@@ -479,7 +425,8 @@ static size_t ucp_st_trig_land(ucp_st_op_t *op, ucs_gstream_cmd_t *cmds)
     }
     num_cmds = ucp_st_trig_landing_cmd(op, cmds);
     if ((op->started % ucp_st_trig_plan_round(&trig->plan)) == 0) {
-        num_cmds += ucp_st_trig_add_cmd(part, op->queue, &cmds[num_cmds]);
+        num_cmds += ucp_st_trig_trigger_cmd(&trig->parts->start->trigger,
+                                            op->queue, &cmds[num_cmds]);
     }
     return num_cmds;
 }
@@ -517,7 +464,9 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
     .id     = UCP_ST_LANE_TRIG,
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_trig_dev_t),
-        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_trig_peer_t)
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_trig_peer_t),
+        [UCP_ST_OBJECT_MEM]    = sizeof(uct_trig_mem_h),
+        [UCP_ST_OBJECT_RKEY]   = sizeof(uct_trig_rkey_t)
     },
     .worker = {
         .open           = ucp_st_trig_dev_init,

@@ -57,10 +57,8 @@ typedef struct ucp_st_trig_part {
     uint8_t             is_disposed; /* counted in `start`, */
     uint8_t             is_released; /* and in `done` */
     uint8_t             is_settled;
-    /* The puts of a use, posted for use after use: */
-    uint64_t            posted;
-    uint32_t            pending;   /* of these, neither done nor failed */
-    unsigned            refusals;  /* of the next one, so far */
+    ucp_st_trig_line_t  line;      /* of puts: those of a use, for use after
+                                      use */
     ucs_list_link_t     start_list; /* in those of `start` */
     ucs_list_link_t     done_list;  /* in those of `done` */
     ucp_st_trig_rail_t  *rail;
@@ -74,18 +72,12 @@ typedef struct ucp_st_trig_part {
                                       empty messages; its value is not used */
 } ucp_st_trig_part_t;
 
-/**
- * Protected by the worker's lock; `halted` is also read by the stream, and
- * `untriggered` is set by it.
- */
+/** Protected by the worker's lock. */
 typedef struct ucp_st_trig_op {
     struct ucp_st_op   *op;       /* read-only */
     ucp_st_trig_part_t *parts;
     uint8_t            num_parts;
     uint8_t            reaches;   /* what moves is the user's buffer */
-    uint8_t            is_late;
-    uint8_t            halted;    /* starts must have no effect any more */
-    uint8_t            untriggered; /* a start had none; atomic */
     uint8_t            released;  /* all waits pass */
     uint8_t            disposed;  /* what was armed has been fired */
     uint8_t            is_draining;
@@ -93,7 +85,7 @@ typedef struct ucp_st_trig_op {
     uint8_t            asked;    /* types of streams that were told of pages */
     ucs_status_t       doubt;     /* why a put may have failed; or UCS_OK */
     ucp_st_trig_plan_t plan;
-    ucs_list_link_t    late_list; /* in the lane's late */
+    ucp_st_trig_late_t late;
     ucs_list_link_t    end_list;  /* in the lane's ending */
     double             deadline;  /* there, a time of ucp_st_worker_now() */
 } ucp_st_trig_op_t;
@@ -173,11 +165,9 @@ void ucp_st_trig_puts_destroy(ucp_st_trig_part_t *part);
 /** An addition to a word is over; uct_trig_done_func_t. */
 void ucp_st_trig_word_done(void *arg, ucs_status_t status);
 
-/** Post the uses of late operations as entries allow. */
-void ucp_st_trig_post_late(ucp_st_worker_h worker);
-
-/** Take an operation from the list of those with uses to post. */
-void ucp_st_trig_late_del(ucp_st_trig_op_t *trig);
+/** Post more uses of a late operation as entries allow, which is then late no
+ *  more, or fails. */
+void ucp_st_trig_post_more(ucp_st_trig_late_t *late);
 
 /** A put failed, for this reason or because the peer closed its region. */
 void ucp_st_trig_doubt_add(struct ucp_st_op *op, ucs_status_t status);

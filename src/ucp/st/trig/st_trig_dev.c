@@ -37,10 +37,8 @@ _Static_assert(UCP_ST_TRIG_MAX_RAILS <= UCP_ST_SERVICE_MAX_FDS,
 
 unsigned ucp_st_trig_dev_progress(ucp_st_worker_h worker)
 {
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    unsigned count         = uct_worker_progress(dev->uct_worker);
+    unsigned count = uct_worker_progress(ucp_st_trig_dev(worker)->uct_worker);
 
-    dev->progress_rma(worker);
     ucp_st_trig_post_late(worker); /* with the entries that are free now */
     return count;
 }
@@ -56,26 +54,6 @@ static ucs_status_t ucp_st_trig_arm(ucp_st_trig_dev_t *dev)
                                      UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
     }
     return status;
-}
-
-/* Operations whose start had no effect */
-static void ucp_st_trig_fail_untriggered(ucp_st_worker_h worker)
-{
-    ucs_list_link_t *lists[] = {&worker->ops, &worker->on_stream,
-                                &worker->deferred};
-    const ucp_st_trig_op_t *trig;
-    ucp_st_op_t *op;
-    unsigned i;
-
-    for (i = 0; i < ucs_static_array_size(lists); ++i) {
-        ucs_list_for_each(op, lists[i], list) {
-            trig = ucp_st_trig_op(op);
-            if ((trig != NULL) &&
-                __atomic_load_n(&trig->untriggered, __ATOMIC_RELAXED)) {
-                ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
-            }
-        }
-    }
 }
 
 /* In the service thread: reap completions, which wakes the streams that sleep
@@ -287,10 +265,10 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
                            "UCX_TLS=%s leaves out", UCP_ST_TRIG_TL_NAME, tls);
         return UCS_ERR_UNSUPPORTED;
     }
+    ucs_list_head_init(&dev->triggers);
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
-    dev->progress_rma = ucp_st_worker_hook_none;
-    dev->settle_rma   = ucp_st_worker_hook_none;
+    dev->settle_rma = ucp_st_worker_hook_none;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -353,7 +331,6 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     unsigned i;
 
     ucp_st_service_remove(&dev->service);
-    dev->progress_rma(worker);
     for (i = 0; i < dev->num_rails; ++i) {
         if (ucp_st_trig_rail_is_busy(&dev->rails[i])) {
             /* Closing would free what the NIC still reads and writes */
@@ -368,11 +345,6 @@ void ucp_st_trig_dev_cleanup(ucp_st_worker_h worker)
     ucp_st_trig_close_rails(dev);
     uct_worker_destroy(dev->uct_worker);
     ucs_async_context_destroy(dev->async);
-}
-
-void ucp_st_trig_dev_proxied(ucp_st_worker_h worker)
-{
-    __atomic_fetch_add(&ucp_st_trig_dev(worker)->proxied, 1, __ATOMIC_RELAXED);
 }
 
 /* A trigger page of the NIC, of a counter that is made for this; or NULL. It is
@@ -445,13 +417,9 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker),
                           void (*settle)(ucp_st_worker_h worker))
 {
-    ucp_st_worker_lock(worker); /* the service thread reaps already */
-    ucp_st_trig_dev(worker)->progress_rma = progress;
-    ucp_st_trig_dev(worker)->settle_rma   = settle;
-    ucp_st_worker_unlock(worker);
+    ucp_st_trig_dev(worker)->settle_rma = settle;
 }
 
 void ucp_st_trig_refused(ucp_st_worker_h worker)

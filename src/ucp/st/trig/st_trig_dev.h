@@ -27,7 +27,8 @@ typedef struct ucp_st_trig_dev {
     uct_worker_h        uct_worker;
     ucp_st_trig_rail_t  rails[UCP_ST_TRIG_MAX_RAILS];
     unsigned            num_rails; /* that are open; read-only */
-    ucs_list_link_t     late;      /* operations with uses to post */
+    ucs_list_link_t     triggers;  /* ucp_st_trig_trigger_t */
+    ucs_list_link_t     late;      /* ucp_st_trig_late_t */
     int                 is_refused; /* see ucp_st_trig_refused() */
     int                 is_retry_timed; /* the service thread tries soon */
     ucs_list_link_t     ending;    /* operations with failed puts, and failed
@@ -39,10 +40,9 @@ typedef struct ucp_st_trig_dev {
                                       again, as what failed may pass */
     uint64_t            proxied;   /* triggers by another thread than a
                                       stream's; atomic */
-    int                 untriggered; /* an operation is; atomic, by streams */
-    void                (*progress_rma)(ucp_st_worker_h worker); /* see
-                                      st_trig_rma.h; read-only */
-    void                (*settle_rma)(ucp_st_worker_h worker); /* likewise */
+    int                 untriggered; /* a trigger is; atomic, by streams */
+    void                (*settle_rma)(ucp_st_worker_h worker); /* see
+                                      st_trig_rma.h */
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
 

@@ -29,8 +29,6 @@
 
 #include <ucs/sys/math.h>
 
-#include <stdlib.h>
-
 /* How long the message about a failed put may take, seconds */
 #define UCP_ST_TRIG_DOUBT_TIME 1.0
 
@@ -76,7 +74,7 @@ static int ucp_st_trig_is_reading(const ucp_st_op_t *op)
     unsigned i;
 
     for (i = 0; (i < trig->num_parts) && (op->dir == UCP_ST_DIR_SEND); ++i) {
-        if (trig->parts[i].pending > 0) {
+        if (trig->parts[i].line.pending > 0) {
             return 1;
         }
     }
@@ -93,26 +91,14 @@ static void ucp_st_trig_fire_words(ucp_st_trig_op_t *trig)
     }
 }
 
-/* A stream that calls a function looks at the flag. A stream that stores to a
- * trigger page cannot. T and R of such a NIC begin at a base that is larger
- * than all that streams will ever add, and thresholds count from there: after
- * the reset, what streams add stays below every threshold. A reset is a store
- * to the trigger page, as a start is. The reset comes before the release of the
- * words, and the stream's store behind that. What was disposed of stays
- * fired. */
 void ucp_st_trig_halt(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     unsigned i;
 
-    if ((trig == NULL) || trig->halted) {
-        return;
-    }
-    /* Pairs with the acquire load in ucp_st_trig_add_func() */
-    __atomic_store_n(&trig->halted, 1, __ATOMIC_RELEASE);
-    for (i = 0; i < trig->num_parts; ++i) {
+    for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
         if (trig->parts[i].start != NULL) {
-            ucp_st_trig_start_halt(trig->parts[i].start);
+            (void)ucp_st_trig_trigger_halt(&trig->parts[i].start->trigger);
         }
     }
 }
@@ -147,7 +133,7 @@ void ucp_st_trig_release_waits(ucp_st_op_t *op)
     if ((trig == NULL) || trig->released || trig->is_draining) {
         return;
     }
-    ucp_st_trig_late_del(trig);
+    ucp_st_trig_late_del(&trig->late);
     ucp_st_trig_end_del(trig);
     if (!ucp_st_trig_is_reading(op)) {
         ucp_st_trig_drain_end(op);
@@ -176,74 +162,46 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
 }
 
-/* An operation that drains although it was given its time: its peer does not
- * help */
-static int ucp_st_trig_is_overdue(const ucp_st_trig_op_t *trig)
+/* Mark what drains and was not disposed of */
+static void ucp_st_trig_cancel_mark(ucp_st_trig_op_t *trig)
 {
-    return trig->is_draining && (trig->deadline <= ucp_st_worker_now());
-}
-
-/* Cancel what waits for the triggers of the operations that are marked, on one
- * NIC. `triggers` has room for all. */
-static ucs_status_t ucp_st_trig_cancel_on(ucp_st_trig_rail_t *rail,
-                                          const ucs_list_link_t *ending,
-                                          uct_trig_cntr_h *triggers)
-{
-    unsigned count = 0;
-    const ucp_st_trig_op_t *trig;
     unsigned i;
 
-    ucs_list_for_each(trig, ending, end_list) {
-        for (i = 0; trig->is_canceling && (i < trig->num_parts); ++i) {
-            if (trig->parts[i].rail == rail) {
-                triggers[count++] = trig->parts[i].start->cntr;
-            }
-        }
+    trig->is_canceling = 1;
+    trig->disposed     = 1;
+    for (i = 0; i < trig->num_parts; ++i) {
+        /* Without memory it stays armed */
+        (void)ucp_st_trig_doom(trig->parts[i].rail,
+                               trig->parts[i].start->trigger.cntr);
     }
-    return (count == 0) ? UCS_OK :
-           uct_trig_iface_cancel(rail->iface, triggers, count);
-}
-
-/* Mark all that drains and was not disposed of: to cancel costs the same for
- * one and for many. How many parts that are. */
-static unsigned ucp_st_trig_cancel_mark(const ucs_list_link_t *ending)
-{
-    int is_overdue = 0;
-    unsigned count = 0;
-    ucp_st_trig_op_t *trig;
-
-    ucs_list_for_each(trig, ending, end_list) {
-        is_overdue |= ucp_st_trig_is_overdue(trig) && !trig->disposed;
-    }
-    ucs_list_for_each(trig, ending, end_list) {
-        if (is_overdue && trig->is_draining && !trig->disposed) {
-            trig->is_canceling = 1;
-            trig->disposed     = 1;
-            count             += trig->num_parts;
-        }
-    }
-    return count;
 }
 
 /* Peers do not help. What is armed is cancelled, and with its last write the
  * waits of an operation pass: nothing reads the buffer any more. */
 static void ucp_st_trig_cancel_overdue(ucp_st_trig_dev_t *dev)
 {
-    unsigned count            = ucp_st_trig_cancel_mark(&dev->ending);
-    uct_trig_cntr_h *triggers = (count == 0) ? NULL :
-                                malloc(count * sizeof(*triggers));
+    double now     = ucp_st_worker_now();
+    int is_overdue = 0;
     ucp_st_trig_op_t *trig;
     ucs_status_t status;
     unsigned i;
 
-    for (i = 0; (i < dev->num_rails) && (triggers != NULL); ++i) {
-        status = ucp_st_trig_cancel_on(&dev->rails[i], &dev->ending, triggers);
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        is_overdue |= trig->is_draining && !trig->disposed &&
+                      (trig->deadline <= now);
+    }
+    ucs_list_for_each(trig, &dev->ending, end_list) {
+        if (is_overdue && trig->is_draining && !trig->disposed) {
+            ucp_st_trig_cancel_mark(trig);
+        }
+    }
+    for (i = 0; i < dev->num_rails; ++i) {
+        status = ucp_st_trig_cancel(&dev->rails[i]);
         if (status != UCS_OK) {
             ucs_diag("device %s does not cancel: %s", dev->rails[i].attr.device,
                      ucs_status_string(status));
         }
     }
-    free(triggers);
     /* Those that are left. They are not freed while they drain. */
     ucs_list_for_each(trig, &dev->ending, end_list) {
         if (trig->is_canceling) {

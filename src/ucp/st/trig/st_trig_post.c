@@ -41,22 +41,21 @@ static uint64_t ucp_st_trig_uses_posted(const ucp_st_trig_op_t *trig)
     unsigned i;
 
     for (i = 0; i < trig->num_parts; ++i) {
-        uses = ucs_min(uses, trig->parts[i].done->posted);
+        uses = ucs_min(uses, trig->parts[i].done->line.posted);
     }
     return uses;
 }
 
-/* Post more uses of a late operation as entries allow, which is then late no
- * more, or fails */
-static void ucp_st_trig_post_more(ucp_st_op_t *op)
+void ucp_st_trig_post_more(ucp_st_trig_late_t *late)
 {
-    ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
+    ucp_st_trig_op_t *trig = ucs_container_of(late, ucp_st_trig_op_t, late);
+    ucp_st_op_t *op        = trig->op;
     uint64_t before        = ucp_st_trig_uses_posted(trig);
     ucs_status_t status    = ucp_st_trig_post(op, op->started);
 
     op->worker->stats.late_posts += ucp_st_trig_uses_posted(trig) - before;
     if (status != UCS_OK) {
-        ucp_st_trig_late_del(trig);
+        ucp_st_trig_late_del(late);
         ucp_st_op_fail(op, status);
     }
 }
@@ -65,8 +64,10 @@ static void ucp_st_trig_post_more(ucp_st_op_t *op)
  * operation may be gone afterwards. */
 static void ucp_st_trig_go_on(ucp_st_op_t *op)
 {
-    if (ucp_st_trig_op(op)->is_late) {
-        ucp_st_trig_post_more(op); /* with this entry */
+    ucp_st_trig_late_t *late = &ucp_st_trig_op(op)->late;
+
+    if (late->is_late) {
+        late->post(late); /* with this entry */
     }
     ucp_st_trig_drain_check(op);
     ucp_st_op_reap(op);
@@ -75,6 +76,7 @@ static void ucp_st_trig_go_on(ucp_st_op_t *op)
 static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
 {
     ucp_st_trig_part_t *part = arg;
+    ucp_st_trig_line_t *line = &part->line;
     ucp_st_op_t *op          = part->op;
     ucp_st_stats_t *stats    = &op->worker->stats;
 
@@ -94,15 +96,14 @@ static void ucp_st_trig_put_done(void *arg, ucs_status_t status)
         ++stats->writes_fired;
         /* Of a use's writes all are chunks but one */
         stats->chunks += (part != ucp_st_trig_op(op)->parts) ||
-                         (((part->posted - part->pending) % part->num_puts) !=
+                         (((line->posted - line->pending) % part->num_puts) !=
                           0);
     } else {
         ++stats->cts_fired;
     }
-    --part->pending;
-    --part->rail->used;
+    ucp_st_trig_line_over(line, part->rail);
     ucp_st_trace_nic(op, UCP_ST_TRACE_REAP, ucp_st_trig_put_name(op),
-                     part->posted - part->pending);
+                     line->posted - line->pending);
     ucp_st_trig_go_on(op);
 }
 
@@ -144,13 +145,12 @@ void ucp_st_trig_word_done(void *arg, ucs_status_t status)
     uint32_t left            = done->num_parts;
     ucp_st_trig_part_t *next;
 
-    --done->pending;
-    --done->rail->used;
+    ucp_st_trig_line_over(&done->line, done->rail);
     ucp_st_trace_nic(part->op, UCP_ST_TRACE_REAP, "word",
-                     done->posted - done->pending);
+                     done->line.posted - done->line.pending);
     if (status == UCS_OK) {
         ++part->op->worker->stats.atomics_fired;
-        ucs_gstream_wake(done->word);
+        ucs_gstream_wake(done->tally.word);
         ++done->words;
     }
     /* A NIC's addition that was under way may have read the word before the
@@ -183,14 +183,15 @@ static void ucp_st_trig_fill_put(ucp_st_trig_part_t *part, size_t chunk,
         .rkey        = part->remote
     };
     work->deferred = (uct_trig_deferred_t){
-        .trigger = (part->start == NULL) ? NULL : part->start->cntr,
+        .trigger = (part->start == NULL) ? NULL :
+                   part->start->trigger.cntr,
         .done    = ucp_st_trig_put_done,
         .arg     = part
     };
     if (op->dir == UCP_ST_DIR_RECV) {
         return;
     }
-    work->deferred.completion = part->done->cntr;
+    work->deferred.completion = part->done->tally.cntr;
     put->local                = part->local;
     ucp_st_trig_share(part, &share);
     if (share.length == 0) {
@@ -241,8 +242,8 @@ static uint64_t ucp_st_trig_put_threshold(const ucp_st_trig_part_t *part,
     const ucp_st_op_t *op          = part->op;
     const ucp_st_trig_plan_t *plan = &ucp_st_trig_op(op)->plan;
     const ucp_st_trig_start_t *start = part->start;
-    uint64_t value                   = start->base +
-                                       (use * (start->weight +
+    uint64_t value                   = start->trigger.base +
+                                       (use * (start->trigger.weight +
                                                start->num_clears));
 
     return ((op->dir == UCP_ST_DIR_SEND) &&
@@ -269,10 +270,9 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
 {
     const ucp_st_op_t *op = part->op;
     size_t per_use        = ucp_st_trig_puts_per_use(part);
-    uint64_t use          = 1 + (part->posted / per_use);
-    size_t chunk          = part->posted % per_use;
+    uint64_t use          = 1 + (part->line.posted / per_use);
+    size_t chunk          = part->line.posted % per_use;
     uint64_t threshold    = ucp_st_trig_put_threshold(part, use);
-    unsigned *refusals    = (part->pending > 0) ? NULL : &part->refusals;
     size_t offset         = 0;
     ucp_st_trig_work_t work;
     ucs_status_t status;
@@ -281,23 +281,21 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
         (ucp_st_trig_op(op)->plan.proto == UCP_ST_TRIG_EAGER)) {
         offset = ucp_st_trig_inbox_offset(op, use);
     }
-    ucp_st_trig_fill_own(part->puts[chunk], part->start->cntr, threshold,
-                         offset, &work);
-    status = ucp_st_trig_work_post(part->rail, &work, refusals);
+    ucp_st_trig_fill_own(part->puts[chunk], part->start->trigger.cntr,
+                         threshold, offset, &work);
+    status = ucp_st_trig_line_post(&part->line, part->rail, &work, 0);
     if (status == UCS_ERR_BUSY) {
         /* Another one; or the provider has lost it */
         ucp_st_trig_fill_put(part, chunk, &work);
         work.put.remote_addr    += offset;
         work.deferred.threshold  = threshold;
-        status = ucp_st_trig_work_post(part->rail, &work, refusals);
+        status = ucp_st_trig_line_post(&part->line, part->rail, &work, 0);
     }
     if (status != UCS_OK) {
         return status;
     }
-    ++part->posted;
-    ++part->pending;
     ucp_st_trace_nic(op, UCP_ST_TRACE_POST, ucp_st_trig_put_name(op),
-                     part->posted);
+                     part->line.posted);
     return UCS_OK;
 }
 
@@ -305,24 +303,22 @@ static ucs_status_t ucp_st_trig_put_post(ucp_st_trig_part_t *part)
 static ucs_status_t ucp_st_trig_word_post(const ucp_st_op_t *op,
                                           ucp_st_trig_done_t *done)
 {
-    uint64_t threshold = (done->posted + 1) * done->num_puts;
-    unsigned *refusals = (done->pending > 0) ? NULL : &done->refusals;
+    uint64_t threshold = (done->line.posted + 1) * done->num_puts;
     ucp_st_trig_work_t work;
     ucs_status_t status;
 
-    ucp_st_trig_fill_own(done->word_add, done->cntr, threshold, 0, &work);
-    status = ucp_st_trig_work_post(done->rail, &work, refusals);
+    ucp_st_trig_fill_own(done->word_add, done->tally.cntr, threshold, 0,
+                         &work);
+    status = ucp_st_trig_line_post(&done->line, done->rail, &work, 0);
     if (status == UCS_ERR_BUSY) {
         ucp_st_trig_done_fill(done, &work);
         work.deferred.threshold = threshold;
-        status = ucp_st_trig_work_post(done->rail, &work, refusals);
+        status = ucp_st_trig_line_post(&done->line, done->rail, &work, 0);
     }
     if (status != UCS_OK) {
         return status;
     }
-    ++done->posted;
-    ++done->pending;
-    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, "word", done->posted);
+    ucp_st_trace_nic(op, UCP_ST_TRACE_POST, "word", done->line.posted);
     return UCS_OK;
 }
 
@@ -350,12 +346,12 @@ static ucs_status_t ucp_st_trig_post_puts(ucp_st_trig_part_t *part,
     uint64_t puts         = ucp_st_trig_puts_wanted(part, uses);
     ucs_status_t status;
 
-    while (part->posted < puts) {
+    while (part->line.posted < puts) {
         status = ucp_st_trig_put_post(part);
         if (ucp_st_trig_has_inbox(op) && ucp_st_trig_is_loss(status)) {
             /* A clear-to-send: what was sent ahead may be here all the same */
             ucp_st_peer_lost(op->peer, status);
-            ++part->posted;
+            ++part->line.posted;
         } else if (status != UCS_OK) {
             return status;
         }
@@ -378,11 +374,13 @@ static uint64_t ucp_st_trig_uses_max(const ucp_st_trig_part_t *part)
     const ucp_st_trig_start_t *start = part->start;
     uint64_t max                     = part->rail->attr.max_count;
     uint64_t uses                    = max / part->done->num_puts;
+    uint64_t base;
 
     if (start == NULL) {
         return uses;
     }
-    return ucs_min(uses, ((start->base > 0) ? (start->base - 1) : (max / 2)) /
+    base = start->trigger.base;
+    return ucs_min(uses, ((base > 0) ? (base - 1) : (max / 2)) /
                          ucp_st_trig_start_max(start));
 }
 
@@ -404,42 +402,16 @@ ucs_status_t ucp_st_trig_post(ucp_st_op_t *op, uint64_t use)
         part   = &trig->parts[i];
         status = UCS_OK;
         result = ucp_st_trig_worse(result, ucp_st_trig_post_puts(part, use));
-        while ((part->done->posted < use) && (status == UCS_OK)) {
+        while ((part->done->line.posted < use) && (status == UCS_OK)) {
             status = ucp_st_trig_word_post(op, part->done);
         }
         result = ucp_st_trig_worse(result, status);
     }
     if (result == UCS_OK) {
-        ucp_st_trig_late_del(trig);
-    } else if ((result == UCS_ERR_NO_RESOURCE) && !trig->is_late) {
-        trig->is_late = 1;
-        ucs_list_add_tail(&ucp_st_trig_dev(op->worker)->late, &trig->late_list);
+        ucp_st_trig_late_del(&trig->late);
+    } else if (result == UCS_ERR_NO_RESOURCE) {
+        ucp_st_trig_late_add(op->worker, &trig->late);
+        result = UCS_OK;
     }
-    return (result == UCS_ERR_NO_RESOURCE) ? UCS_OK : result;
-}
-
-void ucp_st_trig_late_del(ucp_st_trig_op_t *trig)
-{
-    if (trig->is_late) {
-        ucs_list_del(&trig->late_list);
-        trig->is_late = 0;
-    }
-}
-
-void ucp_st_trig_post_late(ucp_st_worker_h worker)
-{
-    ucs_list_link_t *late = &ucp_st_trig_dev(worker)->late;
-    ucs_list_link_t untried;
-    ucp_st_trig_op_t *trig;
-
-    /* All of them, not only the first, which may wait for what a later one
-     * does. One that fails may take others from either list. */
-    ucs_list_head_init(&untried);
-    ucs_list_splice_tail(&untried, late);
-    ucs_list_head_init(late);
-    while (!ucs_list_is_empty(&untried)) {
-        trig = ucs_list_extract_head(&untried, ucp_st_trig_op_t, late_list);
-        ucs_list_add_tail(late, &trig->late_list);
-        ucp_st_trig_post_more(trig->op);
-    }
+    return result;
 }

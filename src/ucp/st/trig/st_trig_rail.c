@@ -228,6 +228,7 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
         ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
         free(slab);
     }
+    free(rail->doomed);
     uct_ep_destroy(rail->self_ep);
     uct_iface_close(rail->iface);
     uct_md_close(rail->md);
@@ -236,60 +237,4 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail)
 {
     return rail->used > 0;
-}
-
-int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold)
-{
-    uint64_t value;
-
-    /* Also of one where something has failed, which the host counts instead */
-    (void)uct_trig_cntr_read(trigger, &value);
-    return value >= threshold;
-}
-
-static ucs_status_t ucp_st_trig_work_try(const ucp_st_trig_work_t *work)
-{
-    switch (work->type) {
-    case UCP_ST_TRIG_WORK_PUT:
-        return uct_trig_ep_put(work->ep, &work->put, &work->deferred);
-    case UCP_ST_TRIG_WORK_GET:
-        return uct_trig_ep_get(work->ep, &work->get, &work->deferred);
-    case UCP_ST_TRIG_WORK_OWN:
-        return uct_trig_op_post(work->own.op, work->deferred.threshold,
-                                work->own.offset, work->deferred.is_due);
-    default:
-        return uct_trig_ep_atomic_add64(work->ep, &work->add, &work->deferred);
-    }
-}
-
-ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
-                                   ucp_st_trig_work_t *work,
-                                   unsigned *refusals)
-{
-    ucs_status_t status = UCS_ERR_NO_RESOURCE;
-
-    if ((refusals != NULL) || (rail->used < rail->max_ahead)) {
-        status = ucp_st_trig_work_try(work);
-    }
-    if ((status == UCS_ERR_NO_RESOURCE) && (refusals != NULL)) {
-        if ((++*refusals > UCP_ST_TRIG_MAX_REFUSALS) &&
-            ucp_st_trig_is_due(work->deferred.trigger,
-                               work->deferred.threshold)) {
-            work->deferred.is_due = 1;
-            status                = ucp_st_trig_work_try(work);
-            if (status == UCS_OK) {
-                ucp_st_trig_dev_proxied(rail->worker);
-            }
-        }
-        if (status == UCS_ERR_NO_RESOURCE) {
-            ucp_st_trig_refused(rail->worker);
-        }
-    }
-    if (status == UCS_OK) {
-        ++rail->used;
-        if (refusals != NULL) {
-            *refusals = 0;
-        }
-    }
-    return status;
 }

@@ -21,9 +21,6 @@
  *  would have one use of each under way, and soon find none. */
 #define UCP_ST_TRIG_ENTRIES_MIN 16
 
-/** How often work is refused before it goes without an entry. */
-#define UCP_ST_TRIG_MAX_REFUSALS 2
-
 /** Bytes of a piece, and its alignment. */
 #define UCP_ST_TRIG_PIECE 64
 
@@ -56,6 +53,10 @@ typedef struct ucp_st_trig_rail {
                                          ucp_st_trig_rail_update() */
     ucp_st_trig_slab_t    *slabs;
     struct ucp_st_trig_free *free;    /* pieces */
+    uct_trig_cntr_h       *doomed;    /* counters whose work is to be cancelled;
+                                         room for max_doomed, which is kept */
+    unsigned              num_doomed;
+    unsigned              max_doomed;
 } ucp_st_trig_rail_t;
 
 /**
@@ -96,48 +97,6 @@ ucs_status_t ucp_st_trig_rail_ep_create(const ucp_st_trig_rail_t *rail,
 
 /** Non-zero while the NIC holds deferred operations. */
 int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail);
-
-/** What a NIC is to do, and when. */
-typedef struct ucp_st_trig_work {
-    enum {
-        UCP_ST_TRIG_WORK_PUT,
-        UCP_ST_TRIG_WORK_GET,
-        UCP_ST_TRIG_WORK_ADD,
-        UCP_ST_TRIG_WORK_OWN  /* what was described once, for another use */
-    } type;
-    uct_ep_h              ep;       /* but of that one */
-    union {
-        uct_trig_put_t    put;
-        uct_trig_get_t    get;
-        uct_trig_atomic_t add;
-        struct {
-            uct_trig_op_h op;
-            size_t        offset; /* of a put's destination */
-        } own;
-    };
-    uct_trig_deferred_t   deferred; /* its done() counts `used` down; of
-                                       WORK_OWN all but the trigger, threshold
-                                       and is_due are the operation's */
-} ucp_st_trig_work_t;
-
-/** Non-zero if a counter was read as so much. Where no entry is free the host
- *  carries out what is due: so no work waits for entries that other work
- *  holds. */
-int ucp_st_trig_is_due(uct_trig_cntr_h trigger, uint64_t threshold);
-
-/**
- * Post work; if no entry is free for it, again and again, as a provider may
- * refuse for a moment for want of something else, have the NIC carry it out now
- * if it is due, and count it as proxied. UCS_ERR_NO_RESOURCE if neither can be,
- * or the provider has no room; UCS_ERR_BUSY for WORK_OWN that is posted.
- * `refusals`: how often in a row it was UCS_ERR_NO_RESOURCE for this work, that
- * the service thread tries again soon; NULL if other work of the same owner,
- * which is not over, comes before: then it is not due, or will be tried again
- * when that is. The lock is held.
- */
-ucs_status_t ucp_st_trig_work_post(ucp_st_trig_rail_t *rail,
-                                   ucp_st_trig_work_t *work,
-                                   unsigned *refusals);
 
 /** Get a piece. What it holds is undefined. */
 ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,

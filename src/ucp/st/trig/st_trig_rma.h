@@ -7,19 +7,17 @@
 #define UCP_ST_TRIG_RMA_H_
 
 #include "core/st_peer.h"
-#include "trig/st_trig_rail.h"
+#include "trig/st_trig_work.h"
 
 #include <ucs_gstream_memory.h>
 
-/** The lane is open: have it call `progress` whenever it has reaped
- *  completions; and its service thread `settle`, which may cancel deferred
- *  work. The lock is not held, no other thread uses the worker yet. */
+/** From now on have the lane's service thread call `settle`, which may cancel
+ *  deferred work. May be called again. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*progress)(ucp_st_worker_h worker),
                           void (*settle)(ucp_st_worker_h worker));
 
 /** There was no entry for what no completion need post, or what may become due:
- *  have the service thread post again, and call `progress`, soon. */
+ *  have the service thread post again soon. */
 void ucp_st_trig_refused(ucp_st_worker_h worker);
 
 /** The NIC that they use. */
@@ -39,10 +37,6 @@ int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
 /** Have the service thread look at the worker again. With the lock held or
  *  not. */
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
-
-/** Count a trigger by another thread than a stream's. With the lock held or
- *  not. */
-void ucp_st_trig_dev_proxied(ucp_st_worker_h worker);
 
 /** The NIC says that the peer cannot be reached, not that a put is wrong. */
 int ucp_st_trig_is_loss(ucs_status_t status);

@@ -38,48 +38,22 @@ static ucp_st_trig_set_t *ucp_st_trig_set(const ucp_st_trig_part_t *part)
 
 static void ucp_st_trig_start_destroy(ucp_st_trig_start_t *start)
 {
-    (void)uct_trig_cntr_destroy(start->cntr);
+    ucp_st_trig_trigger_cleanup(&start->trigger);
     if (start->home != NULL) {
         *start->home = NULL;
     }
     free(start);
 }
 
-static ucs_status_t ucp_st_trig_start_create(ucp_st_trig_rail_t *rail,
-                                             ucp_st_trig_start_t **home,
-                                             ucp_st_trig_start_t **start_p)
+/* Operations of an exchange fail together */
+static void ucp_st_trig_start_fail(ucp_st_trig_trigger_t *trigger,
+                                   unsigned count)
 {
-    ucp_st_trig_start_t *start = calloc(1, sizeof(*start));
-    ucs_status_t status;
+    const ucp_st_trig_start_t *start =
+            ucs_container_of(trigger, ucp_st_trig_start_t, trigger);
 
-    if (start == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    status = uct_trig_cntr_create(rail->iface, &start->cntr);
-    if (status != UCS_OK) {
-        free(start);
-        return status;
-    }
-    start->home     = home;
-    start->weight   = 1;
-    start->doorbell = uct_trig_cntr_doorbell(start->cntr);
-    ucs_list_head_init(&start->parts);
-    if (start->doorbell != NULL) {
-        /* See ucp_st_trig_halt(). A quarter: after a reset the base again, and
-         * all that streams add, fit into the counter. */
-        start->base = rail->attr.max_count / 4;
-        status      = uct_trig_cntr_add(start->cntr, start->base);
-    }
-    if (status != UCS_OK) {
-        start->home = NULL;
-        ucp_st_trig_start_destroy(start);
-        return status;
-    }
-    if (home != NULL) {
-        *home = start;
-    }
-    *start_p = start;
-    return UCS_OK;
+    ucp_st_op_fail(ucs_list_head(&start->parts, ucp_st_trig_part_t,
+                                 start_list)->op, UCS_ERR_IO_ERROR);
 }
 
 /* Where the exchange has the counter that starts of the part add to; NULL: it
@@ -97,6 +71,8 @@ ucp_st_trig_start_home(const ucp_st_trig_part_t *part, ucp_st_trig_set_t *set)
     return part->op->is_coupled ? &set->sends : NULL;
 }
 
+/* What there is on errors is given back by ucp_st_trig_shared_put(), as for
+ * ucp_st_trig_done_get() */
 static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
                                           ucp_st_trig_set_t *set)
 {
@@ -105,19 +81,26 @@ static ucs_status_t ucp_st_trig_start_get(ucp_st_trig_part_t *part,
     ucs_status_t status        = UCS_OK;
 
     if (start == NULL) {
-        status = ucp_st_trig_start_create(part->rail, home, &start);
-    }
-    if (status != UCS_OK) {
-        return status;
+        start = calloc(1, sizeof(*start));
+        if (start == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        ucs_list_head_init(&start->parts);
+        start->trigger.fail = ucp_st_trig_start_fail;
+        start->home         = home;
+        if (home != NULL) {
+            *home = start;
+        }
+        status = ucp_st_trig_trigger_init(&start->trigger, part->rail);
     }
     if ((part->op->dir == UCP_ST_DIR_SEND) &&
         (ucp_st_trig_op(part->op)->plan.proto == UCP_ST_TRIG_EAGER)) {
-        start->weight = 2;
+        start->trigger.weight = 2;
     }
     ucs_list_add_tail(&start->parts, &part->start_list);
     ++start->num_parts;
     part->start = start;
-    return UCS_OK;
+    return status;
 }
 
 static void ucp_st_trig_done_destroy(ucp_st_trig_done_t *done)
@@ -125,61 +108,35 @@ static void ucp_st_trig_done_destroy(ucp_st_trig_done_t *done)
     if (done->word_add != NULL) {
         (void)uct_trig_op_destroy(done->word_add);
     }
-    if (done->cntr != NULL) {
-        (void)uct_trig_cntr_destroy(done->cntr);
-    }
-    ucp_st_trig_piece_put(done->rail, &done->piece);
+    ucp_st_trig_tally_cleanup(&done->tally, done->rail);
     if (done->home != NULL) {
         *done->home = NULL;
     }
     free(done);
 }
 
-static ucs_status_t ucp_st_trig_done_create(ucp_st_trig_rail_t *rail,
-                                            ucp_st_trig_done_t **home,
-                                            ucp_st_trig_done_t **done_p)
-{
-    ucp_st_trig_done_t *done = calloc(1, sizeof(*done));
-    ucs_status_t status;
-
-    if (done == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    done->rail = rail;
-    ucs_list_head_init(&done->parts);
-    status = ucp_st_trig_piece_get(rail, &done->piece);
-    if (status == UCS_OK) {
-        status = uct_trig_cntr_create(rail->iface, &done->cntr);
-    }
-    if (status != UCS_OK) {
-        ucp_st_trig_done_destroy(done);
-        return status;
-    }
-    done->word  = done->piece.address;
-    *done->word = 0;
-    done->home  = home;
-    if (home != NULL) {
-        *home = done;
-    }
-    *done_p = done;
-    return UCS_OK;
-}
-
 static ucs_status_t ucp_st_trig_done_get(ucp_st_trig_part_t *part,
                                          ucp_st_trig_set_t *set)
 {
-    ucp_st_trig_done_t **home = (set == NULL) ? NULL : &set->done;
-    ucp_st_trig_done_t *done  = (set == NULL) ? NULL : set->done;
-    ucs_status_t status       = UCS_OK;
+    ucp_st_trig_done_t *done = (set == NULL) ? NULL : set->done;
+    ucs_status_t status      = UCS_OK;
 
     if (done == NULL) {
-        status = ucp_st_trig_done_create(part->rail, home, &done);
+        done = calloc(1, sizeof(*done));
+        if (done == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        ucs_list_head_init(&done->parts);
+        done->rail = part->rail;
+        if (set != NULL) {
+            done->home = &set->done;
+            set->done  = done;
+        }
+        status = ucp_st_trig_tally_init(&done->tally, part->rail);
     }
-    if (status == UCS_OK) {
-        ucs_list_add_tail(&done->parts, &part->done_list);
-        ++done->num_parts;
-        part->done = done;
-    }
+    ucs_list_add_tail(&done->parts, &part->done_list);
+    ++done->num_parts;
+    part->done = done;
     return status;
 }
 
@@ -223,29 +180,29 @@ static void ucp_st_trig_start_check(ucp_st_trig_start_t *start)
     uint64_t uses = 0;
     const ucp_st_trig_part_t *part;
 
-    if (start->is_fired || (start->num_disposed < start->num_parts)) {
+    if (start->trigger.is_fired || (start->num_disposed < start->num_parts)) {
         return;
     }
     ucs_list_for_each(part, &start->parts, start_list) {
         uses = ucs_max(uses, part->op->started);
     }
-    start->is_fired = 1;
-    (void)uct_trig_cntr_add(start->cntr, start->base +
-                            (ucp_st_trig_start_max(start) * (uses + 1)));
+    ucp_st_trig_trigger_fire(&start->trigger,
+                             ucp_st_trig_start_max(start) * (uses + 1));
 }
 
 void ucp_st_trig_done_store(ucp_st_trig_done_t *done)
 {
     if (done->num_released == done->num_parts) {
-        __atomic_store_n(done->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
-        ucs_gstream_wake(done->word);
+        __atomic_store_n(done->tally.word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+        ucs_gstream_wake(done->tally.word);
     }
 }
 
 static void ucp_st_trig_done_check(ucp_st_trig_done_t *done)
 {
-    if ((done->num_settled == done->num_parts) && (done->pending > 0)) {
-        (void)uct_trig_cntr_add(done->cntr, done->pending * done->num_puts);
+    if ((done->num_settled == done->num_parts) && (done->line.pending > 0)) {
+        (void)uct_trig_cntr_add(done->tally.cntr,
+                                done->line.pending * done->num_puts);
     }
 }
 
@@ -279,32 +236,15 @@ void ucp_st_trig_shared_put(ucp_st_trig_part_t *part)
 
 void ucp_st_trig_done_fill(ucp_st_trig_done_t *done, ucp_st_trig_work_t *work)
 {
-    work->type     = UCP_ST_TRIG_WORK_ADD;
-    work->ep       = done->rail->self_ep;
-    work->add      = (uct_trig_atomic_t){
-        .value       = 1,
-        .remote_addr = (uintptr_t)done->word,
-        .rkey        = done->piece.slab->rkey
-    };
-    work->deferred = (uct_trig_deferred_t){
-        .trigger = done->cntr,
-        .done    = ucp_st_trig_word_done,
-        .arg     = done
-    };
+    ucp_st_trig_tally_fill(&done->tally, done->rail, 1, work);
+    work->deferred.done = ucp_st_trig_word_done;
+    work->deferred.arg  = done;
 }
 
 /* Of eager-ahead sends thresholds count some clear-to-sends less */
 uint64_t ucp_st_trig_start_max(const ucp_st_trig_start_t *start)
 {
-    return start->weight + ucs_max(start->num_clears, 1);
-}
-
-void ucp_st_trig_start_halt(ucp_st_trig_start_t *start)
-{
-    if ((start->base > 0) && !start->is_fired && !start->is_halted) {
-        start->is_halted = 1;
-        (void)uct_trig_cntr_reset(start->cntr);
-    }
+    return start->trigger.weight + ucs_max(start->num_clears, 1);
 }
 
 void ucp_st_trig_shared_dispose(ucp_st_trig_part_t *part)

@@ -32,42 +32,33 @@
 
 #include <ucp_st.h>
 
-#include "trig/st_trig_rail.h"
+#include "trig/st_trig_work.h"
 
 #include <ucs/datastruct/list.h>
 
 struct ucp_st_op;
 struct ucp_st_trig_part;
 
-/** A counter that starts add to. Protected by the worker's lock; streams read
- *  what is read-only, and the first part. */
+/** A counter that starts add to. Protected by the worker's lock, but for what
+ *  streams use of the trigger. */
 typedef struct ucp_st_trig_start {
-    ucp_st_trig_rail_t *rail;      /* read-only, as are: */
-    uct_trig_cntr_h    cntr;
-    volatile uint64_t  *doorbell;  /* NULL: it is added to by a call */
-    uint64_t           base;       /* of the thresholds */
-    uint64_t           weight;     /* what a start adds */
+    ucp_st_trig_trigger_t trigger;
     uint64_t           num_clears; /* clear-to-sends that the puts of a use wait
                                       for; of eager-ahead sends 0 */
     ucs_list_link_t    parts;      /* that have it; the first one's start is
                                       that of all */
     uint32_t           num_parts;
     uint32_t           num_disposed; /* of them */
-    uint8_t            is_halted;  /* starts do nothing any more */
-    uint8_t            is_fired;   /* what was armed */
     struct ucp_st_trig_start **home; /* an exchange's pointer to it, or NULL */
 } ucp_st_trig_start_t;
 
-/** A counter of what is done, and the word. The same. */
+/** A counter of what is done, and the word. Protected by the worker's lock, but
+ *  streams wait on the word. */
 typedef struct ucp_st_trig_done {
     ucp_st_trig_rail_t  *rail;
-    uct_trig_cntr_h     cntr;
-    volatile uint64_t   *word;     /* streams wait on it */
-    ucp_st_trig_piece_t piece;     /* that has it */
+    ucp_st_trig_tally_t tally;
+    ucp_st_trig_line_t  line;      /* of additions to the word */
     uint64_t            num_puts;  /* counted for a use */
-    uint64_t            posted;    /* additions to the word */
-    uint32_t            pending;   /* of these, neither done nor failed */
-    unsigned            refusals;  /* of the next one, so far */
     uint64_t            words;     /* that were reaped */
     uct_trig_op_h       word_add;
     ucs_list_link_t     parts;
@@ -102,9 +93,6 @@ void ucp_st_trig_done_fill(ucp_st_trig_done_t *done, ucp_st_trig_work_t *work);
 
 /** What is added to the counter for one use, at most. */
 uint64_t ucp_st_trig_start_max(const ucp_st_trig_start_t *start);
-
-/** Starts have no effect any more; see ucp_st_trig_halt(). */
-void ucp_st_trig_start_halt(ucp_st_trig_start_t *start);
 
 /** The part may be disposed of: once that holds for all that share its counter,
  *  what is armed is fired. */
