@@ -2,10 +2,10 @@
 /*
  * st_component.h - what core calls outside of core.
  *
- * A component has tables of functions here, and private data in each object that
- * is listed below. A lane has the same (st_lane.h). st_components.c lists them
- * all. They include core; core includes none of them but ctrl, which is below
- * it.
+ * A component has tables of functions here, and private data in each object
+ * that is listed below. A lane has the same (st_lane.h). st_components.c lists
+ * them all. They include core; core includes none of them but ctrl, which is
+ * below it.
  */
 #ifndef UCP_ST_COMPONENT_H_
 #define UCP_ST_COMPONENT_H_

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The service thread's part is the first one: lane host needs it to connect */
+/* The service thread's part is the first one */
 static ucs_status_t ucp_st_address_lanes_pack(ucp_st_worker_h worker,
                                               ucp_st_address_lane_t *head)
 {
@@ -378,30 +378,30 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
                                             const ucp_st_address_hdr_t *address,
                                             size_t length)
 {
-    const uint8_t *p    = ucp_st_address_first_lane(address);
-    ucs_status_t status = UCS_OK;
+    const uint8_t *p                     = ucp_st_address_first_lane(address);
+    const ucp_st_address_lane_t *service = NULL;
     const ucp_st_address_lane_t *head;
     unsigned i;
 
-    for (i = 0; (i < address->num_lanes) && (status == UCS_OK); ++i) {
+    for (i = 0; i < address->num_lanes; ++i) {
         head = ucp_st_address_next_lane(&p, (const uint8_t*)address + length);
         if (head->lane == UCP_ST_PROTO_SERVICE) {
-            status = ucp_st_net_connect(peer, head + 1, head->length);
+            service = head;
         } else {
             ucp_st_peer_connect_lane(peer, head);
         }
     }
-    if ((status == UCS_OK) && !ucp_st_ctrl_is_known(peer)) {
+    if (service == NULL) {
         ucs_error("the address of peer 0x%lx lacks that of its service thread",
                   peer->uuid);
         return UCS_ERR_INVALID_ADDR;
     }
-    if ((status == UCS_OK) && (peer->lanes == 0)) {
+    if (peer->lanes == 0) {
         ucs_error("no lane reaches peer 0x%lx: it has none of this side's (see "
                   "UCX_ST_LANES), or uses another provider", peer->uuid);
-        status = UCS_ERR_UNREACHABLE;
+        return UCS_ERR_UNREACHABLE;
     }
-    return status;
+    return ucp_st_net_connect(peer, service + 1, service->length);
 }
 
 /* Wait until the service thread has made the peer's endpoint; one that has left

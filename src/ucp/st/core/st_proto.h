@@ -23,8 +23,7 @@
 #define UCP_ST_PROTO_MAX_LANES 4
 
 /** In place of a lane's number: the address of the UCP worker that the service
- *  thread drives. It is the first part of a worker's address, as lane host
- *  needs it to connect. */
+ *  thread drives. It is the first part of a worker's address. */
 #define UCP_ST_PROTO_SERVICE 255
 
 /** Longest description of an operation's half by one lane, bytes; by lane

@@ -38,7 +38,8 @@ typedef struct ucp_st_ctrl_frame {
     uint8_t         data[]; /* ucp_st_frame_t and messages */
 } ucp_st_ctrl_frame_t;
 
-int ucp_st_ctrl_is_known(ucp_st_peer_t *peer)
+/* It is known how to reach the peer */
+static int ucp_st_ctrl_is_known(ucp_st_peer_t *peer)
 {
     return ucp_st_net_peer(peer)->address != NULL;
 }

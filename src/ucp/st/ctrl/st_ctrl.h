@@ -122,9 +122,6 @@ void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 /** What waits to be sent to the peer can be, if it is known how to reach it. */
 void ucp_st_ctrl_list(ucp_st_peer_h peer);
 
-/** Non-zero if it is known how to reach the peer. */
-int ucp_st_ctrl_is_known(ucp_st_peer_h peer);
-
 /** Non-zero while messages to the peer have not left. */
 int ucp_st_ctrl_is_sending(ucp_st_peer_h peer);
 
