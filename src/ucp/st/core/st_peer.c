@@ -404,9 +404,9 @@ static ucs_status_t ucp_st_peer_connect_all(ucp_st_peer_t *peer,
     return ucp_st_net_connect(peer, service + 1, service->length);
 }
 
-/* Wait until the service thread has made the peer's endpoint; one that has left
- * by then needs none. That thread itself, in a function of the user's, makes it
- * later. */
+/* Wait until the service thread has made the peer's endpoint. A peer that has
+ * left by then needs none. The service thread itself, in a function of the
+ * user's, makes it later. */
 static ucs_status_t ucp_st_peer_await_ep(ucp_st_peer_t *peer)
 {
     double end      = ucp_st_worker_now() + peer->worker->config.err_timeout;

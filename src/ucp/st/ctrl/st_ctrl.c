@@ -169,14 +169,14 @@ void ucp_st_ctrl_end(ucp_st_peer_t *peer)
     ucp_st_ctrl_check_end(peer);
 }
 
-/* What was under way to the peer is dropped by UCP with the endpoint */
+/* UCP drops with the endpoint what was under way to the peer */
 void ucp_st_ctrl_cut(ucp_st_peer_t *peer)
 {
     ucp_st_ctrl_drop(peer);
     ucp_st_net_drop_ep(peer);
 }
 
-/* Without memory a later question of the peer brings it about */
+/* Without memory for GONE, the peer's next PING has it sent */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_t *peer)
 {
     ucp_st_ctrl_op_t *msg;
@@ -441,9 +441,10 @@ static unsigned ucp_st_ctrl_send_peer(ucp_st_peer_t *peer)
     return count;
 }
 
-/* What cannot be sent now is not counted: the next round tries again, which
- * comes when UCP has completed something, or when the watch wakes the thread.
- * What came up while the lock was not held has woken nobody. */
+/* One round: how much was sent. What cannot be sent now is not counted, and
+ * tried again in the next round: when UCP has completed something, or when the
+ * watch wakes the thread. What came up while the lock was not held has woken
+ * nobody, and is counted. */
 static unsigned ucp_st_ctrl_work(ucp_st_worker_h worker)
 {
     ucp_st_ctrl_worker_t *ctrl = ucp_st_ctrl(worker);

@@ -115,8 +115,8 @@ void ucp_st_ctrl_end(ucp_st_peer_h peer);
  *  endpoint. */
 void ucp_st_ctrl_cut(ucp_st_peer_h peer);
 
-/** The same, and tell it over another endpoint, if it ever had one and its
- *  process has not ended. */
+/** ucp_st_ctrl_cut(), and tell the peer over another endpoint, if it ever had
+ *  one and its process has not ended. */
 void ucp_st_ctrl_tell_gone(ucp_st_peer_h peer);
 
 /** What waits to be sent to the peer can be, if it is known how to reach it. */

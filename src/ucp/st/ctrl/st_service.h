@@ -61,7 +61,7 @@ void ucp_st_service_remove(ucp_st_service_client_t *client);
  */
 void ucp_st_service_wake(ucp_st_service_client_t *client);
 
-/** Non-zero in that thread. */
+/** Non-zero in the service thread. */
 int ucp_st_service_is_self(void);
 
 #endif

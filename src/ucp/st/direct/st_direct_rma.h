@@ -14,12 +14,12 @@
 
 #include "direct/st_direct_shm.h"
 
-/** The lane's part of registered memory. */
+/** The lane's data of registered memory. */
 typedef struct ucp_st_direct_mem {
     ucp_st_direct_map_t *map; /* that it lies in, or NULL */
 } ucp_st_direct_mem_t;
 
-/** The lane's part of a key. */
+/** The lane's data of a key. */
 typedef struct ucp_st_direct_rkey {
     ucp_st_direct_map_t *map; /* or NULL: it is this process's own */
     uint8_t             *far; /* address here */

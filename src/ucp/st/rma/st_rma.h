@@ -88,8 +88,8 @@ typedef struct ucp_st_rma_flow {
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
 
-/** A queue's part. Used by the thread that calls for the queue; the worker's
- *  lock protects `flows` and `trig`. */
+/** A queue's private data. Used by the thread that calls for the queue; the
+ *  worker's lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
     uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; see
                                                    ucp_st_queue_count() */
@@ -108,7 +108,8 @@ typedef struct ucp_st_queue_rma {
     struct ucp_st_rma_trig *trig;               /* lane trig: or NULL */
 } ucp_st_queue_rma_t;
 
-/** A worker's part. Protected by its lock unless a field says otherwise. */
+/** A worker's private data. Protected by its lock unless a field says
+ *  otherwise. */
 typedef struct ucp_st_rma_dev {
     khash_t(ucp_st_mems)      mems;      /* by id */
     uint64_t                  next_id;   /* of memory, and of operations */
@@ -132,7 +133,7 @@ typedef struct ucp_st_rma_dev {
     ucp_st_service_client_t   service;   /* its own */
 } ucp_st_rma_dev_t;
 
-/** A peer's part. Protected by the worker's lock unless a field says
+/** A peer's private data. Protected by the worker's lock unless a field says
  *  otherwise. */
 typedef struct ucp_st_rma_peer {
     ucs_list_link_t ops;       /* of lane host: ucp_st_rma_host_op_t */

@@ -35,8 +35,8 @@ typedef struct ucp_st_rma_trig_op {
     ucp_st_rma_trig_slot_t *slot;     /* of one with a signal, once posted */
 } ucp_st_rma_trig_op_t;
 
-/* A queue's part, made for its first operation. Protected by the worker's lock
- * unless a field says otherwise. */
+/* A queue's private data, made for its first operation. Protected by the
+ * worker's lock unless a field says otherwise. */
 typedef struct ucp_st_rma_trig {
     ucs_list_link_t        list;    /* in the worker's */
     ucp_st_worker_h        worker;

@@ -73,7 +73,8 @@ typedef struct ucp_st_req {
     void                *request;   /* UCP's, while POSTED and known */
 } ucp_st_req_t;
 
-/** A worker's part. Protected by its lock but for what says otherwise. */
+/** A worker's private data. Protected by its lock but for what says
+ *  otherwise. */
 typedef struct ucp_st_batch {
     pthread_mutex_t         ready_lock; /* one thread makes it ready */
     int                     is_ready;   /* atomic */
@@ -89,14 +90,14 @@ typedef struct ucp_st_batch {
     ucp_st_service_client_t service;    /* its own */
 } ucp_st_batch_t;
 
-/** A peer's part. */
+/** A peer's private data. */
 typedef struct ucp_st_batch_peer {
     ucp_ep_h ep; /* or NULL; made by the service thread, and stored with the
                     worker's lock */
 } ucp_st_batch_peer_t;
 
-/** A queue's part. Of the thread that calls for the queue, but for what says
- *  otherwise. The queue's word for batches counts complete messages, or is
+/** A queue's private data. Of the thread that calls for the queue, but for what
+ *  says otherwise. The queue's word for batches counts complete messages, or is
  *  released: the stream waits on it; stored with the worker's lock. */
 typedef struct ucp_st_queue_batch {
     ucs_list_link_t   enqueued; /* ucp_st_req_t that are not started */

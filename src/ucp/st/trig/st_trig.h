@@ -92,7 +92,7 @@ typedef struct ucp_st_trig_op {
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane;
 
-/** The lane's part of an operation; NULL if it holds nothing for it. */
+/** The lane's data of an operation; NULL if it holds nothing for it. */
 static inline ucp_st_trig_op_t *ucp_st_trig_op(const ucp_st_op_t *op)
 {
     return op->priv[UCP_ST_LANE_TRIG];

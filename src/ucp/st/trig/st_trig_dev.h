@@ -62,7 +62,7 @@ int ucp_st_trig_dev_serves(ucp_st_worker_h worker, ucs_gstream_type_t type);
 ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
                                    ucp_st_worker_attr_t *attr);
 
-/** A peer's part of this lane; protected by the worker's lock. */
+/** A peer's private data; protected by the worker's lock. */
 typedef struct ucp_st_trig_peer {
     ucp_st_trig_limits_t limits;        /* of both sides */
     uct_ep_h             eps[UCP_ST_TRIG_MAX_RAILS]; /* to its rail of that
