@@ -7,7 +7,8 @@ usage: contrib/check-symbols.py [--list] BUILD
 Programs may call what the installed headers declare. LIBRARIES tells of each
 library what it exports beside that, and why. Prints how many symbols each exports
 (--list: and which), and by name each that is missing and each that is too much;
-then the status is 1.
+then the status is 1. So it is if a call of ucp_st.h has no manual page, or no list
+of docs/man has it.
 """
 import argparse
 import glob
@@ -103,6 +104,16 @@ def wanted(name, path, build):
     return names
 
 
+def without_page():
+    """Calls of libucp_st that the manual pages leave out."""
+    made = read(f"{TOP}/docs/Makefile.am")
+    lists = "".join(read(path) for path in glob.glob(f"{TOP}/docs/man/*.scd"))
+    for header in installed_headers("src/ucp/st"):
+        for name in sorted(declared(header)):
+            if f"/{os.path.basename(header)}" not in made or f"*{name}*" not in lists:
+                yield name
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--list", action="store_true")
@@ -131,6 +142,9 @@ def main():
             for symbol in sorted(names):
                 print(f"{os.path.basename(name)} {title} {symbol}")
                 failed = True
+    for name in without_page():
+        print(f"{name} has no manual page, or none of docs/man lists it")
+        failed = True
     return 1 if failed else 0
 
 

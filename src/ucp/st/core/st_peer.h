@@ -86,8 +86,8 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid);
 const ucp_st_address_lane_t *ucp_st_address_next_lane(const uint8_t **p,
                                                       const uint8_t *end);
 
-/** Change the state along an edge of the diagram. The lock is held, as for the
- *  next ones. */
+/** Change the state along an edge of the diagram; another one is taken as well,
+ *  and logged. The lock is held, as for the next ones. */
 void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state);
 
 /** Declare a peer gone: its operations fail with `status`. UCS_ERR_CANCELED: it

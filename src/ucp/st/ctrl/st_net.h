@@ -121,8 +121,8 @@ ucs_status_t ucp_st_net_connect_status(ucp_st_peer_h peer);
  *  not held, no other thread uses the worker. */
 void ucp_st_net_disconnect(ucp_st_peer_h peer);
 
-/** Close the endpoint to a peer, which ends UCP's work on it; if it is needed
- *  again another one is made. The lock is held. */
+/** Have the service thread close the endpoint to a peer, which ends UCP's work
+ *  on it; if it is needed again another one is made. The lock is held. */
 void ucp_st_net_drop_ep(ucp_st_peer_h peer);
 
 /** What an endpoint is asked for. */
