@@ -21,6 +21,7 @@
 #include <rdma/fi_cxi_ext.h>
 #include <rdma/fi_errno.h>
 
+#include <pthread.h>
 #include <string.h>
 
 /* How long the NIC may take to reset a counter, milliseconds; and if it has
@@ -104,18 +105,22 @@ static void *uct_cxi_trig_cntr_pool_page_start(void *address)
     return (void*)((uintptr_t)address & ~(ucs_get_page_size() - 1));
 }
 
-/* The address is not kept: the caller does that */
+/* The address is not kept: the caller does that. Any thread may ask: the page is
+ * made known once. */
 volatile uint64_t *uct_cxi_trig_cntr_pool_doorbell(struct fid_cntr *cntr,
                                                    uint8_t *has_page)
 {
-    void *address = uct_cxi_trig_cntr_pool_page(cntr);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    void *address               = uct_cxi_trig_cntr_pool_page(cntr);
 
+    (void)pthread_mutex_lock(&lock);
     if ((address != NULL) && !*has_page) {
         *has_page = (ucs_gstream_memory_add(
                              uct_cxi_trig_cntr_pool_page_start(address),
                              ucs_get_page_size(),
                              UCS_GSTREAM_MEMORY_IO) == UCS_OK);
     }
+    (void)pthread_mutex_unlock(&lock);
     return address;
 }
 
