@@ -105,8 +105,8 @@ static void *uct_cxi_trig_cntr_pool_page_start(void *address)
     return (void*)((uintptr_t)address & ~(ucs_get_page_size() - 1));
 }
 
-/* The address is not kept: the caller does that. Any thread may ask: the page is
- * made known once. */
+/* The address is not kept: the caller does that. Any thread may ask: the page
+ * is made known once. */
 volatile uint64_t *uct_cxi_trig_cntr_pool_doorbell(struct fid_cntr *cntr,
                                                    uint8_t *has_page)
 {
