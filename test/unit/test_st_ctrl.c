@@ -511,6 +511,31 @@ ST_CASE(ends_meanwhile)
     st_side_cleanup(&side[ST_B]);
 }
 
+/* A peer that was declared gone for want of memory gets no new endpoint: that
+ * status of an endpoint alone would mean to try again */
+ST_CASE(gone_no_memory)
+{
+    static scene_t scene;
+    st_side_t *side = scene.pair.side;
+    ucp_ep_h ep;
+    int i;
+
+    scene_init(&scene, 0);
+    for (i = 0; i < 2; ++i) {
+        st_free(scene.op[i]);
+    }
+    ucp_st_net_stop(side[ST_A].worker);
+    ucp_st_worker_lock(side[ST_A].worker);
+    ucp_st_peer_fail(side[ST_A].peer, UCS_ERR_NO_MEMORY);
+    ucp_st_net_drop_ep(side[ST_A].peer);
+    ucp_st_worker_unlock(side[ST_A].worker);
+    CU_ASSERT_EQUAL(ucp_st_net_ep_get(side[ST_A].peer, UCP_ST_NET_USE_DATA,
+                                      &ep), UCS_ERR_NO_MEMORY);
+    CU_ASSERT_PTR_NULL(ep);
+    st_side_cleanup(&side[ST_A]);
+    st_side_cleanup(&side[ST_B]);
+}
+
 /* By their type; atomic */
 static unsigned num_sent[UCP_ST_CTRL_LAST];
 

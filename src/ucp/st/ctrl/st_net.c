@@ -373,16 +373,19 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_st_net_use_t use,
                                ucp_ep_h *ep_p)
 {
     ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
-    ucs_status_t status;
+    ucs_status_t status, ep_status;
 
     ucp_st_worker_lock(peer->worker);
-    *ep_p  = self->ep;
-    status = ucp_st_net_check_use(peer, use);
-    status = (status == UCS_OK) ? self->status : status;
+    *ep_p     = self->ep;
+    status    = ucp_st_net_check_use(peer, use);
+    ep_status = self->status;
     ucp_st_worker_unlock(peer->worker);
-    if ((*ep_p != NULL) ||
-        ((status != UCS_INPROGRESS) && !ucp_st_ucp_is_full(status))) {
+    if (status != UCS_OK) {
         return status;
+    }
+    if ((*ep_p != NULL) || ((ep_status != UCS_INPROGRESS) &&
+                            !ucp_st_ucp_is_full(ep_status))) {
+        return ep_status;
     }
     ucp_st_net_close_old(peer); /* there is room for one */
     return ucp_st_net_ep_make(peer, use, ep_p);
