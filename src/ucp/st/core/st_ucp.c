@@ -9,7 +9,10 @@
 #include "core/st_ucp.h"
 #include "core/st_config.h"
 #include "core/st_log.h"
+#include "core/st_peer.h"
 #include "core/st_worker.h"
+
+#include <ucs_backoff.h>
 
 #include <ucs/sys/math.h>
 #include <uct/api/uct.h>
@@ -170,6 +173,33 @@ ucs_status_t ucp_st_ucp_connect_status(ucs_status_t status)
                                                UCS_ERR_CONNECTION_RESET;
 }
 
+/* Wait until `end` at most, and release the request */
+static ucs_status_t ucp_st_ucp_wait(ucp_worker_h ucp_worker,
+                                    ucs_status_ptr_t request, double end)
+{
+    unsigned rounds = 0;
+    ucs_status_t status;
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        return UCS_PTR_RAW_STATUS(request);
+    }
+    status = ucp_request_check_status(request);
+    while ((status == UCS_INPROGRESS) && (ucp_st_worker_now() < end)) {
+        ucp_worker_progress(ucp_worker);
+        ucs_backoff(&rounds);
+        status = ucp_request_check_status(request);
+    }
+    ucp_request_free(request);
+    return status;
+}
+
+void ucp_st_ucp_ep_flush(ucp_worker_h ucp_worker, ucp_ep_h ep, double end)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    (void)ucp_st_ucp_wait(ucp_worker, ucp_ep_flush_nbx(ep, &param), end);
+}
+
 void ucp_st_ucp_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags,
                          double end)
 {
@@ -177,25 +207,12 @@ void ucp_st_ucp_ep_close(ucp_worker_h ucp_worker, ucp_ep_h ep, unsigned flags,
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
         .flags        = flags
     };
-    ucs_status_t status       = UCS_INPROGRESS;
-    ucs_status_ptr_t request;
 
-    if (ep == NULL) {
-        return;
-    }
-    request = ucp_ep_close_nbx(ep, &param);
-    if (!UCS_PTR_IS_PTR(request)) {
-        return;
-    }
-    /* A forced close waits for nothing remote, and takes a few calls */
-    while ((status == UCS_INPROGRESS) && (ucp_st_worker_now() < end)) {
-        ucp_worker_progress(ucp_worker);
-        status = ucp_request_check_status(request);
-    }
-    if (status == UCS_INPROGRESS) {
+    if ((ep != NULL) &&
+        (ucp_st_ucp_wait(ucp_worker, ucp_ep_close_nbx(ep, &param), end) ==
+         UCS_INPROGRESS)) {
         ucs_warn("UCP has not closed an endpoint in time: it stays open");
     }
-    ucp_request_free(request);
 }
 
 static void ucp_st_ucp_closed_cb(void *request, ucs_status_t status, void *arg)
@@ -252,21 +269,30 @@ ucs_status_t ucp_st_ucp_drop_all(ucp_worker_h ucp_worker, unsigned count)
 }
 
 ucs_status_t ucp_st_ucp_ep_create(ucp_worker_h ucp_worker, const void *address,
-                                  ucp_err_handler_cb_t cb, void *arg,
+                                  ucp_err_handler_cb_t cb, ucp_st_peer_t *peer,
                                   ucp_ep_h *ep_p)
 {
     ucp_ep_params_t params = {
         .field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                            UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
         .address         = address,
-        /* Some transports for messages to oneself cannot report errors */
-        .err_mode        = (cb == NULL) ? UCP_ERR_HANDLING_MODE_NONE :
-                                          UCP_ERR_HANDLING_MODE_PEER,
+        .err_mode        = UCP_ERR_HANDLING_MODE_NONE,
         .err_handler.cb  = cb,
-        .err_handler.arg = arg
+        .err_handler.arg = peer
     };
+    int is_dead;
 
-    if (cb != NULL) {
+    ucp_st_worker_lock(peer->worker);
+    is_dead = ucp_st_process_is_dead(&peer->process);
+    ucp_st_worker_unlock(peer->worker);
+    if (is_dead) {
+        /* UCX would log that it cannot connect, and aborts later from 1.14 on
+         * where the peer in shared memory is dead */
+        return UCS_ERR_CONNECTION_RESET;
+    }
+    if (!peer->is_self) {
+        /* Some transports for messages to oneself cannot report errors */
+        params.err_mode    = UCP_ERR_HANDLING_MODE_PEER;
         params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
     }
     return ucp_ep_create(ucp_worker, &params, ep_p);

@@ -26,11 +26,20 @@ ucs_status_t ucp_st_ucp_set_handler(ucp_worker_h ucp_worker, unsigned id,
  *  handler later: a peer may send what nothing here takes. */
 ucs_status_t ucp_st_ucp_drop_all(ucp_worker_h ucp_worker, unsigned count);
 
-/** Make an endpoint that calls `cb` with `arg` should it fail; NULL: one to
- *  oneself, which does not. */
+/**
+ * Make an endpoint to a UCP worker of the peer. Should it fail UCP calls `cb`
+ * with the peer. Also returns UCS_ERR_CONNECTION_RESET if the peer's process
+ * has ended. The worker's lock is not held.
+ */
 ucs_status_t ucp_st_ucp_ep_create(ucp_worker_h ucp_worker, const void *address,
-                                  ucp_err_handler_cb_t cb, void *arg,
+                                  ucp_err_handler_cb_t cb, ucp_st_peer_h peer,
                                   ucp_ep_h *ep_p);
+
+/**
+ * Wait until all that was sent has left this process, until `end`, a time of
+ * ucp_st_worker_now(), at most. The worker's lock is not held.
+ */
+void ucp_st_ucp_ep_flush(ucp_worker_h ucp_worker, ucp_ep_h ep, double end);
 
 /**
  * Close an endpoint, or none if it is NULL, with flags of ucp_ep_close_nbx().

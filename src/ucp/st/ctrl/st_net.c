@@ -301,22 +301,6 @@ static void ucp_st_net_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
     ucp_st_worker_unlock(peer->worker);
 }
 
-/* The lock is not held */
-static ucs_status_t ucp_st_net_ep_create(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
-{
-    ucs_status_t status;
-
-    status = ucp_st_ucp_ep_create(ucp_st_net(peer->worker)->ucp_worker,
-                                  ucp_st_net_peer(peer)->address,
-                                  peer->is_self ? NULL : ucp_st_net_ep_failed,
-                                  peer, ep_p);
-    if (status != UCS_OK) {
-        ucs_diag("failed to connect to the service thread of peer 0x%lx: %s",
-                 peer->uuid, ucs_status_string(status));
-    }
-    return status;
-}
-
 /* Why the peer's endpoint is not for that use, or UCS_OK. The lock is held. */
 static ucs_status_t ucp_st_net_check_use(ucp_st_peer_t *peer,
                                          ucp_st_net_use_t use)
@@ -341,17 +325,14 @@ static ucs_status_t ucp_st_net_ep_make(ucp_st_peer_t *peer,
 {
     ucp_st_net_peer_t *self = ucp_st_net_peer(peer);
     ucs_status_t status;
-    int is_dead;
 
-    ucp_st_worker_lock(peer->worker);
-    is_dead = ucp_st_process_is_dead(&peer->process);
-    ucp_st_worker_unlock(peer->worker);
-    /* UCX would log that it cannot connect, and aborts later from 1.14 on where
-     * the peer in shared memory is dead */
-    status = is_dead ? UCS_ERR_CONNECTION_RESET :
-                       ucp_st_net_ep_create(peer, ep_p);
+    status = ucp_st_ucp_ep_create(ucp_st_net(peer->worker)->ucp_worker,
+                                  self->address, ucp_st_net_ep_failed, peer,
+                                  ep_p);
     ucp_st_worker_lock(peer->worker);
     if (status != UCS_OK) {
+        ucs_diag("failed to connect to the service thread of peer 0x%lx: %s",
+                 peer->uuid, ucs_status_string(status));
         self->status = status;
         *ep_p        = NULL;
     } else {
@@ -389,25 +370,6 @@ ucs_status_t ucp_st_net_ep_get(ucp_st_peer_t *peer, ucp_st_net_use_t use,
     }
     ucp_st_net_close_old(peer); /* there is room for one */
     return ucp_st_net_ep_make(peer, use, ep_p);
-}
-
-/* Wait until the end of flushing at most for all that was sent to leave this
- * process */
-static void ucp_st_net_ep_flush(ucp_st_net_t *net, ucp_ep_h ep)
-{
-    ucp_request_param_t param = {.op_attr_mask = 0};
-    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
-    unsigned rounds           = 0;
-
-    if (!UCS_PTR_IS_PTR(request)) {
-        return;
-    }
-    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
-           (ucp_st_worker_now() < net->stop_time)) {
-        ucp_worker_progress(net->ucp_worker);
-        ucs_backoff(&rounds);
-    }
-    ucp_request_free(request);
 }
 
 /* Non-zero while UCP works on something with that peer */
@@ -448,7 +410,7 @@ void ucp_st_net_disconnect(ucp_st_peer_t *peer)
     ucp_st_net_stop(peer->worker);
     ucp_st_net_work_while(peer, ucp_st_ctrl_is_sending);
     if ((self->ep != NULL) && (self->status == UCS_OK)) {
-        ucp_st_net_ep_flush(net, self->ep);
+        ucp_st_ucp_ep_flush(net->ucp_worker, self->ep, net->stop_time);
     }
     ucp_st_ucp_ep_close(net->ucp_worker, self->ep,
                         peer->is_self ? 0 : UCP_EP_CLOSE_FLAG_FORCE,

@@ -12,8 +12,6 @@
 #include "core/st_peer.h"
 #include "core/st_ucp.h"
 
-#include <ucs_backoff.h>
-
 static void ucp_st_batch_ep_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     ucp_st_peer_t *peer = arg;
@@ -27,45 +25,19 @@ ucs_status_t ucp_st_batch_ep_get(ucp_st_peer_t *peer, ucp_ep_h *ep_p)
 {
     ucp_st_batch_peer_t *self = ucp_st_batch_peer(peer);
     ucs_status_t status;
-    int is_dead;
 
     *ep_p = self->ep;
     if (*ep_p != NULL) {
         return UCS_OK;
     }
-    ucp_st_worker_lock(peer->worker);
-    is_dead = ucp_st_process_is_dead(&peer->process);
-    ucp_st_worker_unlock(peer->worker);
-    /* UCX from 1.14 on aborts later where one in shared memory is dead */
-    status = is_dead ? UCS_ERR_CONNECTION_RESET :
-             ucp_st_ucp_ep_create(peer->worker->ucp_worker, peer->ucp_address,
-                                  peer->is_self ? NULL :
-                                                  ucp_st_batch_ep_failed,
-                                  peer, ep_p);
+    status = ucp_st_ucp_ep_create(peer->worker->ucp_worker, peer->ucp_address,
+                                  ucp_st_batch_ep_failed, peer, ep_p);
     if (status == UCS_OK) {
         ucp_st_worker_lock(peer->worker);
         self->ep = *ep_p;
         ucp_st_worker_unlock(peer->worker);
     }
     return status;
-}
-
-/* Until `end`, a time of ucp_st_worker_now(), at most. The lock is not held. */
-static void ucp_st_batch_flush(ucp_st_worker_h worker, ucp_ep_h ep, double end)
-{
-    ucp_request_param_t param = {.op_attr_mask = 0};
-    ucs_status_ptr_t request  = ucp_ep_flush_nbx(ep, &param);
-    unsigned rounds           = 0;
-
-    if (!UCS_PTR_IS_PTR(request)) {
-        return;
-    }
-    while ((ucp_request_check_status(request) == UCS_INPROGRESS) &&
-           (ucp_st_worker_now() < end)) {
-        ucp_worker_progress(worker->ucp_worker);
-        ucs_backoff(&rounds);
-    }
-    ucp_request_free(request);
 }
 
 /* UCP completes a send that it has only buffered */
@@ -82,7 +54,7 @@ void ucp_st_batch_eps_flush(ucp_st_worker_h worker)
             continue;
         }
         ucp_st_worker_unlock(worker);
-        ucp_st_batch_flush(worker, ep, end);
+        ucp_st_ucp_ep_flush(worker->ucp_worker, ep, end);
         ucp_st_worker_lock(worker);
     }
     ucp_st_worker_unlock(worker);
