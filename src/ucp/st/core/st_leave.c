@@ -177,7 +177,7 @@ int ucp_st_leave_look(ucp_st_worker_h worker)
     ucs_list_for_each(peer, &worker->peers, list) {
         ucp_st_leave_go_on(peer);
         if ((peer->state == UCP_ST_PEER_LEAVING) ||
-            (peer->state == UCP_ST_PEER_LEFT)) {
+            ((peer->state == UCP_ST_PEER_LEFT) && !worker->said_bye)) {
             next = 1;
         }
     }
