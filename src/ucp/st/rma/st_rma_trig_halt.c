@@ -27,15 +27,16 @@ void ucp_st_rma_trig_halt(ucp_st_rma_trig_t *trig)
     ucp_st_trig_dev_wake(trig->worker);
 }
 
-/* What waits for the queue is to be cancelled */
-static ucs_status_t ucp_st_rma_trig_doom(ucp_st_rma_trig_t *trig)
+/* Have all work that waits for the queue be cancelled */
+static ucs_status_t ucp_st_rma_trig_cancel_add(ucp_st_rma_trig_t *trig)
 {
-    ucs_status_t status = ucp_st_trig_doom(trig->rail, trig->start.cntr);
+    ucs_status_t status = ucp_st_trig_cancel_add(trig->rail, trig->start.cntr);
     unsigned i;
 
     for (i = 0; (i < UCP_ST_RMA_TRIG_SLOTS) && (status == UCS_OK); ++i) {
         if (trig->slots[i].is_used) {
-            status = ucp_st_trig_doom(trig->rail, trig->slots[i].tally.cntr);
+            status = ucp_st_trig_cancel_add(trig->rail,
+                                            trig->slots[i].tally.cntr);
         }
     }
     return status;
@@ -66,7 +67,7 @@ void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
 
     ucs_list_for_each(trig, trigs, list) {
         trig->is_canceling = trig->is_unsettled &&
-                             (ucp_st_rma_trig_doom(trig) == UCS_OK);
+                             (ucp_st_rma_trig_cancel_add(trig) == UCS_OK);
     }
     status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
     ucs_list_for_each(trig, trigs, list) {

@@ -171,8 +171,8 @@ static void ucp_st_trig_cancel_mark(ucp_st_trig_op_t *trig)
     trig->disposed     = 1;
     for (i = 0; i < trig->num_parts; ++i) {
         /* Without memory it stays armed */
-        (void)ucp_st_trig_doom(trig->parts[i].rail,
-                               trig->parts[i].start->trigger.cntr);
+        (void)ucp_st_trig_cancel_add(trig->parts[i].rail,
+                                     trig->parts[i].start->trigger.cntr);
     }
 }
 

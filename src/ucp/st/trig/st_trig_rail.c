@@ -228,7 +228,7 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
         ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
         free(slab);
     }
-    free(rail->doomed);
+    free(rail->cancel);
     uct_ep_destroy(rail->self_ep);
     uct_iface_close(rail->iface);
     uct_md_close(rail->md);

@@ -53,10 +53,10 @@ typedef struct ucp_st_trig_rail {
                                          ucp_st_trig_rail_update() */
     ucp_st_trig_slab_t    *slabs;
     struct ucp_st_trig_free *free;    /* pieces */
-    uct_trig_cntr_h       *doomed;    /* counters whose work is to be cancelled;
-                                         room for max_doomed, which is kept */
-    unsigned              num_doomed;
-    unsigned              max_doomed;
+    uct_trig_cntr_h       *cancel;    /* counters whose work is to be cancelled;
+                                         room for max_cancel, which is kept */
+    unsigned              num_cancel;
+    unsigned              max_cancel;
 } ucp_st_trig_rail_t;
 
 /**

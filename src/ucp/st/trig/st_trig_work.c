@@ -248,30 +248,31 @@ void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail)
     --rail->used;
 }
 
-ucs_status_t ucp_st_trig_doom(ucp_st_trig_rail_t *rail, uct_trig_cntr_h cntr)
+ucs_status_t ucp_st_trig_cancel_add(ucp_st_trig_rail_t *rail,
+                                    uct_trig_cntr_h cntr)
 {
-    unsigned max = ucs_max(2 * rail->max_doomed, 16);
-    uct_trig_cntr_h *doomed;
+    unsigned max = ucs_max(2 * rail->max_cancel, 16);
+    uct_trig_cntr_h *cntrs;
 
-    if (rail->num_doomed == rail->max_doomed) {
-        doomed = realloc(rail->doomed, max * sizeof(*doomed));
-        if (doomed == NULL) {
+    if (rail->num_cancel == rail->max_cancel) {
+        cntrs = realloc(rail->cancel, max * sizeof(*cntrs));
+        if (cntrs == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        rail->doomed     = doomed;
-        rail->max_doomed = max;
+        rail->cancel     = cntrs;
+        rail->max_cancel = max;
     }
-    rail->doomed[rail->num_doomed++] = cntr;
+    rail->cancel[rail->num_cancel++] = cntr;
     return UCS_OK;
 }
 
 ucs_status_t ucp_st_trig_cancel(ucp_st_trig_rail_t *rail)
 {
-    unsigned count = rail->num_doomed;
+    unsigned count = rail->num_cancel;
 
-    rail->num_doomed = 0;
+    rail->num_cancel = 0;
     return (count == 0) ? UCS_OK :
-           uct_trig_iface_cancel(rail->iface, rail->doomed, count);
+           uct_trig_iface_cancel(rail->iface, rail->cancel, count);
 }
 
 void ucp_st_trig_late_add(ucp_st_worker_h worker, ucp_st_trig_late_t *late)

@@ -124,11 +124,14 @@ ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
 /** Work of the line is done, or has failed. */
 void ucp_st_trig_line_over(ucp_st_trig_line_t *line, ucp_st_trig_rail_t *rail);
 
-/** What waits for the counter is to be cancelled. UCS_OK, UCS_ERR_NO_MEMORY. */
-ucs_status_t ucp_st_trig_doom(ucp_st_trig_rail_t *rail, uct_trig_cntr_h cntr);
+/** Have the next ucp_st_trig_cancel() cancel the work that waits for a counter.
+ *  UCS_OK, UCS_ERR_NO_MEMORY. */
+ucs_status_t ucp_st_trig_cancel_add(ucp_st_trig_rail_t *rail,
+                                    uct_trig_cntr_h cntr);
 
-/** Cancel that, for all such counters at once, as that costs the same for one
- *  and for many: as uct_trig_iface_cancel(). In the service thread. */
+/** Cancel the work that waits for the counters that were added, as
+ *  uct_trig_iface_cancel(): that costs the same for one counter and for many.
+ *  In the service thread. */
 ucs_status_t ucp_st_trig_cancel(ucp_st_trig_rail_t *rail);
 
 /** An owner of work that found no entry. All zero but for `post` at first. */
