@@ -104,6 +104,10 @@ void mpix_test_check(int ok, const char *where, const char *what,
 void mpix_test_code(int code, int expected, const char *where,
                     const char *what);
 
+/* Checks the class of an error, and gets its text, of MPI_MAX_ERROR_STRING
+ * bytes. Zero on MPICH if the code is the class: the text went to stderr. */
+int mpix_test_text(int code, int class, char *text);
+
 /* Makes the persistent send of 'count' words to 'dest', a rank of
  * MPI_COMM_WORLD. */
 void mpix_test_send_init(mpix_test_msg_t *msg, size_t count, int dest, int tag,
