@@ -426,7 +426,7 @@ void st_fake_frame(st_fake_msg_t *frame)
 void st_fake_add(st_fake_msg_t *frame, uint8_t type, const void *msg,
                  size_t length)
 {
-    uint8_t *place       = &frame->data[frame->length];
+    uint8_t *place        = &frame->data[frame->length];
     ucp_st_ctrl_hdr_t hdr = {.type = type, .length = (uint16_t)length};
 
     memcpy(place, msg, length);

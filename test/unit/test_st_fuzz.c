@@ -227,8 +227,8 @@ static st_fake_offer_t round_offer(bad_loop_t *loop, void *data)
 /* Any control message about the operation, mostly without a fault */
 static void round_more(bad_loop_t *loop, st_fake_msg_t *frame)
 {
-    fuzz_t *fuzz        = &loop->fuzz;
-    int is_free         = (loop->lane != UCP_ST_LANE_TRIG);
+    fuzz_t *fuzz         = &loop->fuzz;
+    int is_free          = (loop->lane != UCP_ST_LANE_TRIG);
     ucp_st_ctrl_op_t msg = {
         .op_id     = loop->fake.match.op_id,
         .src_op_id = 77,
@@ -385,8 +385,8 @@ LOOP_CASE(segment, "direct", 300)
 /* A message of lane host or of one-sided operations */
 static unsigned service_make(bad_loop_t *loop, st_fake_msg_t *msg)
 {
-    fuzz_t *fuzz  = &loop->fuzz;
-    st_fake_t *bad = &loop->fake;
+    fuzz_t *fuzz                 = &loop->fuzz;
+    st_fake_t *bad               = &loop->fake;
     uint64_t data[3]             = {bad->match.op_id, 1 + fuzz_random(fuzz, 2),
                                     bad->uuid};
     ucp_st_rma_request_t request = {

@@ -175,7 +175,7 @@ void cxiemu_poll_end(void *arg)
 static void cxiemu_nic_spin(cxiemu_nic_t *nic, int (*ready)(void *arg),
                             void *arg, uint64_t end)
 {
-    uint64_t now = cxiemu_nic_now();
+    uint64_t now  = cxiemu_nic_now();
     uint64_t last = now + CXIEMU_POLL_NS;
 
     last = (end < last) ? end : last;

@@ -23,7 +23,7 @@ typedef struct ucp_st_key_id {
 
 /** A match message that no operation here has taken yet. */
 typedef struct ucp_st_remote_op {
-    ucs_list_link_t    list; /* in its key's remote operations */
+    ucs_list_link_t     list; /* in its key's remote operations */
     ucp_st_ctrl_match_t msg;
 } ucp_st_remote_op_t;
 

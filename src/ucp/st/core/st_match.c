@@ -57,7 +57,7 @@ static void ucp_st_match_end(ucp_st_op_t *op, ucs_status_t status)
 /* Send the offers of all lanes that both sides have, one behind the other */
 static void ucp_st_match_offer(ucp_st_op_t *op, unsigned lanes)
 {
-    ucp_st_worker_h worker    = op->worker;
+    ucp_st_worker_h worker     = op->worker;
     ucp_st_ctrl_op_t msg       = {.op_id = op->remote_id, .src_op_id = op->id};
     uint8_t data[UCP_ST_CTRL_MAX];
     ucp_st_ctrl_offer_t *offer = (ucp_st_ctrl_offer_t*)data;
@@ -138,7 +138,8 @@ ucp_st_match_choose(ucp_st_op_t *op, const ucp_st_ctrl_op_t *msg,
 {
     const ucp_st_ctrl_offer_t *offers[UCP_ST_LANE_LAST] = {NULL};
     const ucp_st_ctrl_offer_t *offer = (const ucp_st_ctrl_offer_t*)(msg + 1);
-    const void *end                 = UCS_PTR_BYTE_OFFSET(msg, msg->hdr.length);
+    const void *end                  = UCS_PTR_BYTE_OFFSET(msg,
+                                                           msg->hdr.length);
     unsigned i, id;
 
     while (((const void*)(offer + 1) <= end) &&

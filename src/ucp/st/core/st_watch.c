@@ -193,7 +193,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
     watch->service.arg   = worker;
     status               = ucp_st_service_add(&watch->service);
     if (status != UCS_OK) {
-        goto err_stop_calls;
+        goto err_stop_callbacks;
     }
     status = ucp_st_answer_add(worker);
     if (status != UCS_OK) {
@@ -203,7 +203,7 @@ static ucs_status_t ucp_st_watch_open(ucp_st_worker_h worker)
 
 err_stop:
     ucp_st_service_remove(&watch->service);
-err_stop_calls:
+err_stop_callbacks:
     ucp_st_callback_stop(worker);
     return status;
 }
