@@ -59,8 +59,8 @@
 #include <time.h>
 
 /* How long the closer pauses while streams wait, ns: at first, and at most.
- * Streams may wait for minutes, and nobody for the closer: it looks less often
- * than ucs_backoff() does */
+ * Streams may wait for minutes, and nothing waits for the closer: it looks less
+ * often than ucs_backoff() does */
 #define GSTREAM_IPC_PAUSE_MIN 1000000
 #define GSTREAM_IPC_PAUSE_MAX 64000000
 

@@ -20,8 +20,8 @@
 #define UCS_LEDGER_ROWS 1024
 #define UCS_LEDGER_SIZE (UCS_LEDGER_ROWS * sizeof(ucs_ledger_row_t))
 
-/* Somebody may remove the file whenever it is opened. So many tries take 10 ms:
- * each sleeps, from the first one on */
+/* The file may be removed whenever it is opened. So many tries take 10 ms: each
+ * sleeps, from the first one on */
 #define UCS_LEDGER_TRIES 100
 
 /* How often the dead are looked for. That takes a system call for each row, and
