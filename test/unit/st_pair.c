@@ -5,6 +5,9 @@
 #include "st_pair.h"
 #include "../integration/st_any.h"
 
+#include "core/st_op.h"
+#include "core/st_worker.h"
+
 #include <CUnit/CUnit.h>
 
 #include <pthread.h>
@@ -332,6 +335,17 @@ ucp_st_stats_t st_stats(const st_side_t *side)
 
     CU_ASSERT_EQUAL(ucp_st_worker_query(side->worker, &attr), UCS_OK);
     return attr.stats;
+}
+
+int st_op_is_ended(ucp_st_op_h op)
+{
+    int is_ended;
+
+    ucp_st_worker_lock(op->worker);
+    is_ended = (op->state == UCP_ST_OP_FAILED) ||
+               (op->max_uses != UINT64_MAX);
+    ucp_st_worker_unlock(op->worker);
+    return is_ended;
 }
 
 void st_free2(ucp_st_op_h op_a, ucp_st_op_h op_b)

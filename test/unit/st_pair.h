@@ -115,6 +115,10 @@ void st_sync(st_side_t *side);
 /** Host waits of both sides. */
 void st_pair_sync(st_pair_t *pair);
 
+/** Non-zero once the operation has failed, or its peer has freed the other half
+ *  and this side knows. */
+int st_op_is_ended(ucp_st_op_h op);
+
 /** Free both halves, asserting success. */
 void st_free2(ucp_st_op_h op_a, ucp_st_op_h op_b);
 

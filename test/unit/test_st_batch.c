@@ -418,35 +418,80 @@ ST_PAIR_CASE(left)
     st_enqueue(a, 0, rbuf, LEN, 78); /* not started */
 }
 
+/* When the receive of sender_leaves is for UCP */
+enum {
+    BEFORE_LEAVE, /* maybe: nothing holds the stream */
+    HELD,         /* the stream gets there when the sender is gone */
+    ENQUEUED_LATE /* it is enqueued then */
+};
+
+static void run_sender_leaves(int when, int seed)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    uint64_t gate     = 0;
+    ucp_st_req_h recv = NULL;
+    ucp_st_msg_params_t params;
+    ucp_st_req_h send;
+    st_side_t *a, *b;
+    st_pair_t pair;
+
+    st_pair_init(&pair);
+    a      = &pair.side[ST_A];
+    b      = &pair.side[ST_B];
+    params = st_msg_params(b->peer, rbuf, LEN, 1);
+    if (when == HELD) {
+        st_hold(b, &gate);
+    }
+    if (when != ENQUEUED_LATE) {
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &recv), UCS_OK);
+        st_batch_run(b);
+    }
+    st_fill(sbuf, LEN, seed);
+    send = st_msg_send(a, a->peer, sbuf, LEN, 1);
+    st_batch_run(a);
+    while (ucp_st_req_test(send, NULL) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(b->worker); /* some transports connect so */
+    }
+    (void)st_msg_end(send, UCS_OK);
+    st_sync(a);
+    if (when == BEFORE_LEAVE) {
+        st_side_cleanup(a);
+    } else {
+        st_side_leave(a, b);
+    }
+    if (when == HELD) {
+        st_let_go(&gate);
+    } else if (when == ENQUEUED_LATE) {
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &recv), UCS_OK);
+        st_batch_run(b);
+    }
+    CU_ASSERT_EQUAL(st_msg_end(recv, UCS_OK), LEN);
+    CU_ASSERT_TRUE(st_check(rbuf, LEN, seed));
+    st_sync(b);
+
+    /* It has sent no more */
+    if (when == ENQUEUED_LATE) {
+        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &recv), UCS_OK);
+        st_batch_run(b);
+        check_error(b, UCS_ERR_CANCELED, recv);
+        (void)st_msg_end(recv, UCS_ERR_CANCELED);
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(b->queue), UCS_OK);
+        b->queue = NULL;
+    }
+    st_side_cleanup(b);
+}
+
 /* What a sender has sent is received, although it leaves at once, and that goes
  * another way than the message */
 ST_CASE(sender_leaves)
 {
-    static uint8_t sbuf[LEN], rbuf[LEN];
-    ucp_st_msg_params_t params;
-    ucp_st_req_h send, recv;
-    st_side_t *a, *b;
-    st_pair_t pair;
     int i;
 
     for (i = 0; i < 5; ++i) {
-        st_pair_init(&pair);
-        a      = &pair.side[ST_A];
-        b      = &pair.side[ST_B];
-        params = st_msg_params(b->peer, rbuf, LEN, 1);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_recv(b->queue, &params, &recv), UCS_OK);
-        st_batch_run(b);
-        st_fill(sbuf, LEN, i);
-        send = st_msg_send(a, a->peer, sbuf, LEN, 1);
-        st_batch_run(a);
-        (void)st_msg_end(send, UCS_OK);
-        st_sync(a);
-        st_side_cleanup(a);
-        CU_ASSERT_EQUAL(st_msg_end(recv, UCS_OK), LEN);
-        CU_ASSERT_TRUE(st_check(rbuf, LEN, i));
-        st_sync(b);
-        st_side_cleanup(b);
+        run_sender_leaves(BEFORE_LEAVE, i);
     }
+    run_sender_leaves(HELD, 5);
+    run_sender_leaves(ENQUEUED_LATE, 6);
 }
 
 /* A receive that names a peer fails with it, one from any source does not */

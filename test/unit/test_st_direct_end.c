@@ -92,7 +92,7 @@ ST_CASE(freed_after_send)
     do {
         ucp_st_worker_progress(side[ST_A].worker);
         ucp_st_worker_progress(side[ST_B].worker);
-    } while (near.op[ST_B]->max_uses == UINT64_MAX);
+    } while (!st_op_is_ended(near.op[ST_B]));
     st_use(&side[ST_B], near.op[ST_B]);
     st_sync(&side[ST_B]);
     near_check(&near, 5);

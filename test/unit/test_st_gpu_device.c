@@ -393,7 +393,7 @@ static void run_fails(gpu_t *gpu, int side)
     ucp_st_worker_lock(op->worker);
     ucp_st_op_fail(op, UCS_ERR_IO_ERROR);
     ucp_st_worker_unlock(op->worker);
-    while (duo.ops[ST_A]->state != UCP_ST_OP_FAILED) {
+    while (!st_op_is_ended(duo.ops[ST_A])) {
         (void)ucp_st_worker_progress(gpu->side[ST_A].worker);
         (void)ucp_st_worker_progress(gpu->side[ST_B].worker);
     }
@@ -438,7 +438,7 @@ static void run_taken_back(gpu_t *gpu)
     CU_ASSERT_EQUAL(st_kernel_end(&duo.kernel[ST_B]).rounds, 2);
     CU_ASSERT_EQUAL(ucp_st_op_test(duo.ops[ST_A]), UCS_INPROGRESS);
     st_free(duo.ops[ST_B]);
-    while (duo.ops[ST_A]->state != UCP_ST_OP_FAILED) {
+    while (!st_op_is_ended(duo.ops[ST_A])) {
         (void)ucp_st_worker_progress(gpu->side[ST_A].worker);
         (void)ucp_st_worker_progress(gpu->side[ST_B].worker);
     }

@@ -269,7 +269,7 @@ static void run_fails(gpu_t *gpu, int who)
     ucp_st_worker_unlock(op->worker);
     CU_ASSERT_NOT_EQUAL(ucp_st_queue_wait(gpu->side[ST_A].queue, NULL), UCS_OK);
     op = pairs.ops[ST_B][0];
-    while ((op->state != UCP_ST_OP_FAILED) && (op->max_uses > 0)) {
+    while (!st_op_is_ended(op)) {
         (void)ucp_st_worker_progress(op->worker); /* until it is told */
     }
     CU_ASSERT_EQUAL(ucp_st_enqueue_start(gpu->side[ST_B].queue, op),

@@ -110,7 +110,11 @@ ucs_status_t ucp_st_enqueue_send(ucp_st_queue_h queue,
  * @param [in]  params The message; copied.
  * @param [out] req_p  As @ref ucp_st_enqueue_send.
  *
- * @return As @ref ucp_st_enqueue_send, but UCP_ST_PEER_ANY is legal.
+ * @return As @ref ucp_st_enqueue_send, but UCP_ST_PEER_ANY is legal, and so is
+ *         a peer that has left in order: what it has sent before is received.
+ *         If there is nothing for it such a receive completes with
+ *         UCS_ERR_CANCELED, half a second after the peer has left at the
+ *         soonest.
  *
  * Ownership: as @ref ucp_st_enqueue_send; the buffer is written until the
  *            request is complete.

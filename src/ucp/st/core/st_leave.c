@@ -20,10 +20,8 @@
  * of the service thread */
 #define UCP_ST_LEAVE_LOST_ROUNDS 1000
 
-/* How long a leaver's answer waits for the last open use with it, and after how
- * long a use that is still open fails, seconds */
+/* How long a leaver's answer waits for the last open use with it, seconds */
 #define UCP_ST_LEAVE_ANSWER_TIME 0.2
-#define UCP_ST_LEAVE_USE_TIME    0.5
 
 /* How long the end of a worker waits for a peer that has sent nothing so far:
  * that may not know this side's address, and never answer, seconds */
@@ -113,9 +111,9 @@ static void ucp_st_leave_go_on(ucp_st_peer_t *peer)
 void ucp_st_leave_handle_bye(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
 {
     ucp_st_leave_fail_unmatched(peer);
-    peer->closed = 1;
+    peer->closed   = 1;
+    peer->bye_time = ucp_st_worker_now();
     if (peer->state <= UCP_ST_PEER_QUIET) {
-        peer->bye_time = ucp_st_worker_now();
         ucp_st_peer_set_state(peer, UCP_ST_PEER_LEAVING);
         ucp_st_leave_go_on(peer);
         ucp_st_watch_wake(peer->worker);

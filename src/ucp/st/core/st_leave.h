@@ -22,6 +22,10 @@
 
 #include "core/st_peer.h"
 
+/** After how long behind a BYE a use that is still open fails: what the leaver
+ *  has sent before may come another way, and so later; seconds. */
+#define UCP_ST_LEAVE_USE_TIME 0.5
+
 /** The peer matches nothing more. The lock is held, as for the next ones. */
 void ucp_st_leave_handle_leave(ucp_st_peer_t *peer,
                                const ucp_st_ctrl_op_t *msg);

@@ -11,6 +11,7 @@
 #endif
 
 #include "tag/st_batch.h"
+#include "core/st_leave.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_progress.h"
@@ -329,6 +330,43 @@ static void ucp_st_batch_take_begun(ucp_st_batch_t *batch)
     }
 }
 
+ucs_status_t ucp_st_req_peer_status(const ucp_st_req_t *req)
+{
+    if (!ucp_st_peer_is_real(req->peer)) {
+        return UCS_OK;
+    }
+    if (req->dir == UCP_ST_DIR_RECV) {
+        return (req->peer->status == UCS_ERR_CANCELED) ? UCS_OK :
+                                                         req->peer->status;
+    }
+    return (req->peer->state == UCP_ST_PEER_LEFT) ? UCS_ERR_CANCELED :
+                                                    req->peer->status;
+}
+
+/* UCP has found nothing to do: receives from peers that have left in order,
+ * long enough ago, get nothing any more. Non-zero if there are others from such
+ * peers. */
+static int ucp_st_batch_end_late(ucp_st_worker_h worker)
+{
+    double now  = ucp_st_worker_now();
+    int is_late = 0;
+    ucp_st_req_t *req;
+
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each(req, &ucp_st_batch(worker)->posted, list) {
+        if ((req->dir == UCP_ST_DIR_RECV) && !req->is_cancelled &&
+            ucp_st_peer_is_real(req->peer) &&
+            (req->peer->status != UCS_OK)) {
+            is_late = 1;
+            if ((now - req->peer->bye_time) > UCP_ST_LEAVE_USE_TIME) {
+                ucp_st_req_abort(req, req->peer->status);
+            }
+        }
+    }
+    ucp_st_worker_unlock(worker);
+    return is_late;
+}
+
 /* In the order in which they were enqueued; the lock is held, and released
  * meanwhile */
 static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
@@ -345,10 +383,8 @@ static unsigned ucp_st_batch_post_all(ucp_st_batch_t *batch)
         } else if ((req->queue != NULL) &&
                    (ucp_st_queue_status(req->queue) != UCS_OK)) {
             status = UCS_ERR_CANCELED;
-        } else if (ucp_st_peer_is_real(req->peer)) {
-            status = ((req->dir == UCP_ST_DIR_SEND) &&
-                      (req->peer->state == UCP_ST_PEER_LEFT)) ?
-                     UCS_ERR_CANCELED : req->peer->status;
+        } else {
+            status = ucp_st_req_peer_status(req);
         }
         if ((status != UCS_OK) || (req->peer == UCP_ST_PEER_NULL)) {
             ucp_st_req_finish_status(req, status);
@@ -411,6 +447,9 @@ static int ucp_st_batch_sleep(ucp_st_worker_h worker)
 {
     ucp_st_batch_t *batch = ucp_st_batch(worker);
 
+    if (ucp_st_batch_end_late(worker)) {
+        return 1;
+    }
     if ((batch->fd >= 0) &&
         (ucp_worker_arm(worker->ucp_worker) == UCS_OK)) {
         batch->idle            = 0;

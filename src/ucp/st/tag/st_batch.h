@@ -138,6 +138,10 @@ void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
  *  enqueued. The message is gone if the user has freed it. */
 void ucp_st_req_finish_status(ucp_st_req_t *req, ucs_status_t status);
 
+/** UCS_OK unless the message's peer is gone; the same for a receive from one
+ *  that has left in order: what it has sent before that is received. */
+ucs_status_t ucp_st_req_peer_status(const ucp_st_req_t *req);
+
 /** Free a message. */
 void ucp_st_req_release(ucp_st_req_t *req);
 

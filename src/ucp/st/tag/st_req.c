@@ -94,8 +94,8 @@ static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
     }
     status = ucp_st_req_init(req, queue, dir, params);
     ucp_st_worker_lock(queue->worker);
-    if ((status == UCS_OK) && ucp_st_peer_is_real(req->peer)) {
-        status = req->peer->status;
+    if (status == UCS_OK) {
+        status = ucp_st_req_peer_status(req);
     }
     if (status != UCS_OK) {
         ucp_st_req_release(req);
