@@ -21,7 +21,8 @@
  * trigger is free. Hosts announce and post at any time, ahead of the streams or
  * long after them.
  *
- * A start of the sender has SEND_BATCH messages, one of the receiver RECV_BATCH.
+ * A start of the sender has SEND_BATCH messages, one of the receiver has
+ * RECV_BATCH.
  *
  * REUSE_AT_FIRE: the trigger is free when its put fires, not only when that is
  * counted; sound. So is SUM, with STARTS=1.

@@ -163,20 +163,18 @@ static ucs_status_t ucp_st_address_check(const ucp_st_address_hdr_t *address,
 
 ucp_st_peer_t *ucp_st_peer_find(ucp_st_worker_h worker, uint64_t uuid)
 {
-    ucp_st_peer_t *peer;
+    khiter_t iter = kh_get(ucp_st_peers, &worker->peer_table, uuid);
 
-    ucs_list_for_each(peer, &worker->peers, list) {
-        if (peer->uuid == uuid) {
-            return peer;
-        }
-    }
-    return NULL;
+    return (iter == kh_end(&worker->peer_table)) ?
+           NULL : kh_value(&worker->peer_table, iter);
 }
 
 ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
 {
     ucp_st_peer_t *peer = ucp_st_peer_find(worker, uuid);
     const ucp_st_component_t *component;
+    khiter_t iter;
+    int ret;
 
     if (peer != NULL) {
         return peer;
@@ -186,6 +184,12 @@ ucp_st_peer_t *ucp_st_peer_get(ucp_st_worker_h worker, uint64_t uuid)
     if (peer == NULL) {
         return NULL;
     }
+    iter = kh_put(ucp_st_peers, &worker->peer_table, uuid, &ret);
+    if (ret < 0) {
+        free(peer);
+        return NULL;
+    }
+    kh_value(&worker->peer_table, iter) = peer;
     peer->worker  = worker;
     peer->uuid    = uuid;
     peer->is_self = (uuid == worker->uuid);
@@ -222,15 +226,19 @@ void ucp_st_peer_set_state(ucp_st_peer_t *peer, ucp_st_peer_state_t state)
         [UCP_ST_PEER_LOST]    = UCS_MASK(UCP_ST_PEER_LOST),
         [UCP_ST_PEER_GONE]    = UCS_MASK(UCP_ST_PEER_GONE)
     };
-    ucp_st_watch_t *watch             = ucp_st_watch(peer->worker);
 
     if (!(legal_from[state] & UCS_BIT(peer->state))) {
         ucs_error("peer 0x%lx: state %d cannot follow %d", peer->uuid, state,
                   peer->state);
     }
-    watch->going_peers -= ucp_st_peer_is_going(peer);
-    peer->state         = state;
-    watch->going_peers += ucp_st_peer_is_going(peer);
+    if (ucp_st_peer_is_going(peer)) {
+        ucs_list_del(&peer->going_list);
+    }
+    peer->state = state;
+    if (ucp_st_peer_is_going(peer)) {
+        ucs_list_add_tail(&ucp_st_watch(peer->worker)->going_peers,
+                          &peer->going_list);
+    }
 }
 
 /* A peer that has sent BYE is CANCELED, also if a transport has seen its
@@ -520,6 +528,11 @@ void ucp_st_peers_cleanup(ucp_st_worker_h worker)
         ucp_st_keys_cleanup(peer);
         ucp_st_worker_lock(worker);
         ucs_list_del(&peer->list);
+        if (ucp_st_peer_is_going(peer)) {
+            ucs_list_del(&peer->going_list);
+        }
+        kh_del(ucp_st_peers, &worker->peer_table,
+               kh_get(ucp_st_peers, &worker->peer_table, peer->uuid));
         free(peer);
     }
     ucp_st_worker_unlock(worker);

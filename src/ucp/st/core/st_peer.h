@@ -49,6 +49,8 @@ typedef enum {
  */
 typedef struct ucp_st_peer {
     ucs_list_link_t list;       /* in the worker's peers */
+    ucs_list_link_t going_list; /* in the watch's going_peers, while it is
+                                   lost or leaving */
     void            *priv[UCP_ST_PRIV_LAST]; /* read-only */
     ucp_st_worker_h worker;
     uint64_t        uuid;

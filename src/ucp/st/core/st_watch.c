@@ -165,6 +165,7 @@ static void ucp_st_watch_init(ucp_st_worker_h worker)
     ucp_st_watch_t *watch = ucp_st_watch(worker);
     double warn_time      = worker->config.warn_time;
 
+    ucs_list_head_init(&watch->going_peers);
     watch->interval      = worker->config.ping_interval;
     watch->look_interval = UCP_ST_WATCH_LOOK_TIME;
     if (warn_time > 0) {

@@ -14,7 +14,7 @@
 /** A worker's private data. Protected by its lock unless a field says
  *  otherwise. */
 typedef struct ucp_st_watch {
-    unsigned                going_peers; /* not gone, but lost or leaving */
+    ucs_list_link_t         going_peers; /* not gone, but lost or leaving */
     double                  interval;    /* of questions about peers, s;
                                             read-only */
     double                  look_interval; /* of looks for what waits, at least,

@@ -177,6 +177,7 @@ static ucs_status_t ucp_st_worker_alloc(ucp_st_worker_h *worker_p)
     ucs_list_head_init(&worker->on_stream);
     ucs_list_head_init(&worker->deferred);
     ucs_list_head_init(&worker->queues);
+    kh_init_inplace(ucp_st_peers, &worker->peer_table);
     kh_init_inplace(ucp_st_ops, &worker->op_table);
     (void)pthread_mutex_init(&worker->lock, NULL);
     (void)pthread_mutex_init(&worker->connect_lock, NULL);
@@ -197,6 +198,7 @@ static void ucp_st_worker_free(ucp_st_worker_h worker)
     (void)pthread_mutex_destroy(&worker->connect_lock);
     (void)pthread_mutex_destroy(&worker->lock);
     kh_destroy_inplace(ucp_st_ops, &worker->op_table);
+    kh_destroy_inplace(ucp_st_peers, &worker->peer_table);
     ucp_st_config_release(&worker->config);
     free(worker);
 }

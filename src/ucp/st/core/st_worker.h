@@ -21,6 +21,7 @@
 struct ucp_st_lane_ops;
 
 KHASH_MAP_INIT_INT64(ucp_st_ops, struct ucp_st_op*)
+KHASH_MAP_INIT_INT64(ucp_st_peers, ucp_st_peer_h)
 
 /**
  * Locks: `lock` protects all fields below it, every peer and operation, and all
@@ -51,6 +52,7 @@ struct ucp_st_worker {
                                        `lock` */
     pthread_mutex_t   lock;
     ucs_list_link_t   peers;      /* ucp_st_peer_t */
+    khash_t(ucp_st_peers) peer_table; /* the same by uuid */
     ucs_list_link_t   ops;        /* live, not freed: ucp_st_op_t */
     /* Freed operations: */
     ucs_list_link_t   on_stream;  /* that a stream may name */
