@@ -42,6 +42,9 @@ tests=$top/test/run.py
 expect "run.py --help" 0 'usage: run.py' "$tests" --help
 expect "run.py, no such test" 2 'no test has such a name: unit/test_nonsense' \
     "$tests" unit/test_nonsense
+mkdir "$temp/logs"
+expect "run.py, while another one runs" 2 'another run has .*/logs: wait' \
+    flock "$temp/logs/lock" "$tests" --logs "$temp/logs" check/style
 expect "run.py, no such group" 2 'there is no group nonsense' \
     "$tests" --in nonsense true
 # shellcheck disable=SC2016 # for the shell that is run

@@ -9,6 +9,7 @@ built first, and no test waits for what it does not need.
 """
 import argparse
 import configparser
+import fcntl
 import fnmatch
 import os
 import random
@@ -549,8 +550,18 @@ class Runner:
         self.done += self.pending
         self.pending = []
 
-    def run(self):
+    def take_turn(self):
+        """Two runs would remove each other's logs. Returns what is to stay open."""
         os.makedirs(self.logs, exist_ok=True)
+        turn = open(f"{self.logs}/lock", "w", encoding="utf-8")
+        try:
+            fcntl.flock(turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            turn.close()
+            raise Error(f"another run has {self.logs}: wait for its end") from None
+        return turn
+
+    def run(self):
         for name in os.listdir(self.logs):
             if name.endswith((".log", ".xml", ".json")):
                 os.unlink(os.path.join(self.logs, name))
@@ -703,12 +714,18 @@ def main(arguments):
                     *kept[row.name], row.name))
         return 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    print(f"==> {len(rows)} tests, ST_SEED={seed}", flush=True)
     try:
-        runner.run()
-    except KeyboardInterrupt:
-        print("interrupted")
-    return runner.summary()
+        turn = runner.take_turn()
+    except Error as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+    with turn:
+        print(f"==> {len(rows)} tests, ST_SEED={seed}", flush=True)
+        try:
+            runner.run()
+        except KeyboardInterrupt:
+            print("interrupted")
+        return runner.summary()
 
 
 if __name__ == "__main__":
