@@ -29,8 +29,8 @@ for what in ("latency", "window"):
 STYLES.update({way: STYLES[f"window {way}"] for way in ("channel", "metadata")})
 STYLES.update({"st": ("st: a stream, exchanges", "#cc79a7", "D", "-"),
                "st-ready": ("the same, ready sends", "#009e73", "v", "--")})
-MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()"}
-CHANNEL_TITLES = {"card": "card (emulated)"}
+MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()",
+          "device": "memory of the GPU"}
 MUST = ("#009e73", "direct lane: at most")
 RATIOS = (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 WIDTH, HEIGHT = 11.0, 6.0
@@ -124,11 +124,12 @@ def caption(content, names):
                  in content["settings"][name].items()]
         lines.append(f"{name}: {' '.join(words)}")
     text = "Medians of the rounds, with their range."
+    is_emulated = "(emulated)" in content["card"]
     if not set(names) <= set(bench_results.CHANNEL_SETTINGS):
         text += (" A ratio is the largest of those to MPI in its three "
-                 "settings, of one round. Lane trig: speed of an emulation, "
-                 "not judged.")
-    elif "card" in names:
+                 "settings, of one round.")
+        text += is_emulated * (" Lane trig: speed of an emulation, not judged.")
+    elif "card" in names and is_emulated:
         text += (" The card is emulated: its speed says nothing of a real "
                  "one.")
     lines.append(text)
@@ -286,8 +287,8 @@ def draw_channel(matplotlib, content, what):
             draw_series(axes, name, values)
         set_sizes(axes, [value[0] for values in series.values()
                          for value in values])
-        axes.set_title(CHANNEL_TITLES.get(setting, setting), fontsize=9,
-                       loc="left")
+        axes.set_title(f"card, {content['card']}" if setting == "card" else
+                       setting, fontsize=9, loc="left")
         axes.set_xlabel("size of a message", fontsize=9)
     scale(row[0], numbers(shown.values()))
     set_legend(figure, row[0])

@@ -492,7 +492,8 @@ def head_text(content):
     text = (f"{machine['cpu']}, {machine['usable_cores']} of "
             f"{machine['cores']} cores; commit {content['commit'][:12]}"
             f"{'+' if content['commit'].endswith('+') else ''}; "
-            f"{content['rounds']} runs, {load_text(content)}\n")
+            f"{content['rounds']} runs, {load_text(content)}\n"
+            f"card {content['card']}, streams of {content['stream']}\n")
     if content["quick"]:
         text += "quick: these figures are no results\n"
     return text + "\n"
@@ -512,7 +513,7 @@ def load_text(content):
 def compared_tables(figures):
     """Of what compares with MPI."""
     text = ""
-    for memory in MEMORIES:
+    for memory in (*MEMORIES, "device"):
         some = [figure for figure in figures if figure["bench"] ==
                 "st_pingpong" and figure["memory"] == memory]
         if some:

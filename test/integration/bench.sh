@@ -375,6 +375,25 @@ for what, target in judged.items():
     done
 }
 
+# Usage: launch STREAM
+test_launch()
+{
+    local stream=$1 options=()
+    [ "$stream" = host ] || options=(--stream "$stream")
+    run_everything --bench faces,cost --launch "mpirun --oversubscribe" \
+        "${options[@]}"
+    [ "$rc" -eq 0 ] || fail "status $rc"
+    expect_file "another launcher, card or stream" "
+stream = '$stream'
+assert all['card'] == 'cxiemu (emulated)' and all['stream'] == stream
+assert {run['bench'] for run in all['runs']} == (
+    {'st_faces', 'st_cost'} if stream == 'host' else {'st_faces'})
+for run in all['runs']:
+    if run['bench'] == 'st_faces':
+        assert run['launcher'] == ['mpirun', '--oversubscribe', '-n', '2']
+        assert run['report']['stream'].startswith(stream)"
+}
+
 test_fails()
 {
     FI_CXIEMU_DWQ_ENTRIES=16 run_everything --bench faces
@@ -419,6 +438,6 @@ for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
 }
 
 case ${1:-} in
-trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|fails|counts) "test_$1" "${@:2}" ;;
+trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|launch|fails|counts) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
