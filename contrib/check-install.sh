@@ -95,6 +95,11 @@ by_pkg_config()
     expect "$what, ucx-st-mpi" '' compile ucx-st-mpi "$dir/hello" mpicc \
         "$top/examples/st_hello.c"
     expect "$what, ucx-st-mpi" 'libmpix_queue' finds_libraries "$dir/hello"
+    [ -n "$root" ] || {
+        expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api hpe \
+            "$top/test/integration/compat_hpe.c" -o "$dir/hpe"
+        expect "$what, ucx-st-mpicc" 'libmpix_queue' finds_libraries "$dir/hpe"
+    }
     [ -e "$libdir/libmpix_queue_f08.so" ] || return 0
     expect "$what, ucx-st-f08" '' compile ucx-st-f08 "$dir/ring" mpifort \
         -J "$dir" "$top/examples/st_ring.f90"
@@ -175,6 +180,9 @@ run_programs()
     [ ! -e "$programs/hello" ] ||
         expect "hello runs" 'hello from rank 1' "${run[@]}" "$mpirun" -n 2 \
             "$programs/hello"
+    [ ! -e "$programs/hpe" ] ||
+        expect "hpe runs" 'compat_hpe: 0 wrong' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/hpe"
     [ ! -e "$programs/ring" ] ||
         expect "ring runs" 'used once: 201 of 201' "${run[@]}" "$mpirun" -n 2 \
             "$programs/ring"

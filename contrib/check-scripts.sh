@@ -37,6 +37,14 @@ for script in quickstart.sh run-tests.sh run-ucx-gtest.sh \
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
 done
 
+mpicc=$top/contrib/ucx-st-mpicc
+expect "ucx-st-mpicc --help" 0 '^usage: ucx-st-mpicc' "$mpicc" --help
+expect "ucx-st-mpicc" 2 '^usage: ucx-st-mpicc' "$mpicc"
+expect "ucx-st-mpicc --api" 2 '^ucx-st-mpicc: --api needs a value$' \
+    "$mpicc" --api
+expect "ucx-st-mpicc, no build" 2 'has no libmpix_queue.so: build it first' \
+    env ST_BUILDDIR=/nonexistent "$mpicc" app.c
+
 # The tests' runner, by the checks of the plan
 tests=$top/test/run.py
 expect "run.py --help" 0 'usage: run.py' "$tests" --help
