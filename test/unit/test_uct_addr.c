@@ -10,6 +10,7 @@
 #include <cxi_trig_addr.h>
 
 #include <ucs/debug/log_def.h>
+#include <ucs/sys/uid.h>
 #include <uct/api/v2/uct_v2.h>
 #include <uct/api/version.h>
 
@@ -210,6 +211,13 @@ PAIR_CASE(other_job)
     ++dev.vni;
     uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
     check_refused(pair, "another job", ours);
+}
+
+/* Processes of one boot reach each other whatever they call the machine: each
+ * container has a host name of its own, and two machines may have the same */
+PAIR_CASE(other_host_name)
+{
+    CU_ASSERT(dev.machine == ucs_get_system_id());
 }
 
 /* Namespaces keep processes of one machine apart: those of PIDs and users from

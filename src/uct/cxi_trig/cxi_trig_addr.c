@@ -36,7 +36,7 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     addr->ucx_major = UCT_CXI_TRIG_BUILT_MAJOR;
     addr->ucx_minor = UCT_CXI_TRIG_BUILT_MINOR;
     addr->fabric    = ucs_crc32(0, fabric, strlen(fabric));
-    addr->machine   = ucs_machine_guid();
+    addr->machine   = ucs_get_system_id();
     addr->vni       = (nic == NULL) ? 0 : nic->vni;
     if (md->prov->local) {
         /* Processes open each other's files, by their numbers */
