@@ -222,7 +222,7 @@ PAIR_CASE(other_host_name)
 
 /* Namespaces keep processes of one machine apart: those of PIDs and users from
  * the emulated card, those of networks from the loop-back device. One message
- * of an interface says so. */
+ * of an interface of the card says so. */
 PAIR_CASE(other_container)
 {
     int is_emulated = !strncmp(uct_pair_device(), "cxiemu", 6);
@@ -241,7 +241,7 @@ PAIR_CASE(other_container)
     uct_cxi_trig_proto_seal(&dev.head, sizeof(dev));
     CU_ASSERT(is_reachable(pair));
     /* An error of each endpoint, and one warning */
-    CU_ASSERT(num_logged == 3);
+    CU_ASSERT(num_logged == 2u + is_emulated);
 }
 
 /* A format with changes, and with a checksum that is right in most cases */

@@ -229,7 +229,8 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
 }
 
 /* Whether an address comes from other software, or from a process of this
- * machine that is kept apart, rather than elsewhere. */
+ * machine that is kept apart from the emulated card, rather than elsewhere: a
+ * loop-back device is beside others, which may reach. */
 static int uct_cxi_trig_addr_is_foreign(const uct_cxi_trig_iface_t *iface,
                                         const uct_device_addr_t *dev_addr,
                                         const uct_iface_addr_t *iface_addr)
@@ -246,6 +247,7 @@ static int uct_cxi_trig_addr_is_foreign(const uct_cxi_trig_iface_t *iface,
     return (peer.ucx_major != own.ucx_major) ||
            (peer.ucx_minor != own.ucx_minor) ||
            ((peer.provider == own.provider) && (peer.machine == own.machine) &&
+            (own.user_space != 0) &&
             (uct_cxi_trig_addr_refuse_space(&own, &peer) != NULL));
 }
 
