@@ -71,6 +71,11 @@ expect "check-builds.sh, no such build" 1 'no build "x"' \
 expect "check-builds.sh, no such folder" 1 'no configured folder: /nonexistent' \
     "$top/contrib/check-builds.sh" --build /nonexistent lto
 
+expect "own-nodes.sh" 2 'usage' "$top/contrib/own-nodes.sh" 2
+expect "own-nodes.sh --help" 0 '^usage: contrib/' \
+    "$top/contrib/own-nodes.sh" --help
+expect "own-nodes.sh knows no such node" 1 'there is no node node1' \
+    "$top/contrib/own-nodes.sh" --cut node1
 expect "own-network.sh" 2 'usage' "$top/contrib/own-network.sh"
 expect "own-network.sh --help" 0 '^usage: contrib/' \
     "$top/contrib/own-network.sh" --help

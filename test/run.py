@@ -193,7 +193,7 @@ class Group:
 
     def __init__(self, name, section, stream, lane, options):
         known = {"why", "kind", "build", "card", "lane", "tls", "stream", "env",
-                 "commands", "cases", "limit", "size", *TIERS}
+                 "commands", "cases", "limit", "nodes", "size", *TIERS}
         if set(section) - known:
             raise Error(f"plan.ini, {name}: unknown "
                         f"{', '.join(set(section) - known)}")
@@ -223,6 +223,9 @@ class Group:
             # have, took half of the time of st_trig.chunk_borders under ASan
             self.environment["UCX_CXI_TRIG_RX_QUEUE_LEN"] = "32"
         self.set_stream(options.runtimes)
+        if "nodes" in section:
+            self.prefix = [TOP + "/contrib/own-nodes.sh",
+                           *section["nodes"].split()]
         if options.limit: # A case that hangs names itself
             self.environment["ST_CUNIT_TIMEOUT"] = str(options.limit // 3 + 1)
         self.environment.update(

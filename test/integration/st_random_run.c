@@ -84,7 +84,7 @@ static void st_random_main(st_rank_t *me)
     st_sim_t *sim                  = NULL;
     /* Where ranks share no memory each makes the same program */
     int makes                      = (me->index == 0) ||
-                                     !st_world_is_one_node();
+                                     (st_world_runs != NULL);
     unsigned number;
 
     if (makes) {

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* st_world.c - forks a group of ranks and watches it. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* setns() */
+#endif
+
 #include "st_rank.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +34,7 @@ typedef struct {
     st_world_t              *world;
     int                     count;                    /* Processes */
     pid_t                   pids[ST_WORLD_MAX_RANKS];
+    int                     node;                     /* Its /proc, or -1 */
     struct pollfd           ends[ST_WORLD_MAX_RANKS]; /* -1: it has ended */
     int                     report[2];                /* Closed at a hang */
 } st_group_t;
@@ -208,12 +215,56 @@ static void st_process_setenv(const char *const *env)
     }
 }
 
+/* Opens the /proc of a node of contrib/own-nodes.sh, in turn, and has the next
+ * process be of its PID namespace. -1: there are no nodes. */
+static int st_node_open(int index)
+{
+    const char *nodes = getenv("ST_NODES");
+    const char *next  = nodes;
+    char path[32];
+    int node, spaces;
+
+    if ((nodes == NULL) || (strchr(nodes, '=') == NULL)) {
+        return -1;
+    }
+    for (; index >= 0; --index) {
+        next = strchr(next, '=');
+        next = (next == NULL) ? strchr(nodes, '=') + 1 : next + 1;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/ns", atoi(next));
+    node   = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    spaces = openat(node, "pid_for_children", O_RDONLY | O_CLOEXEC);
+    st_process_require(setns(spaces, CLONE_NEWPID) == 0, "setns");
+    close(spaces);
+    return node;
+}
+
+/* Enters the other namespaces of a node */
+static void st_node_enter(int node)
+{
+    static const char *const names[] = {"net", "uts", "ipc", "mnt"};
+    char folder[4096];
+    size_t i;
+    int fd;
+
+    st_process_require(getcwd(folder, sizeof(folder)) != NULL, "getcwd");
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        fd = openat(node, names[i], O_RDONLY | O_CLOEXEC);
+        st_process_require(setns(fd, 0) == 0, names[i]);
+        close(fd);
+    }
+    st_process_require(chdir(folder) == 0, "chdir");
+}
+
 /* Exits in order: a sanitizer looks for leaks then */
 static void st_process_main(st_process_t *process)
 {
     const st_world_params_t *params = process->group->params;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (process->group->node >= 0) {
+        st_node_enter(process->group->node);
+    }
     st_process_setenv(params->env);
     if (process->first == 0) {
         st_process_setenv(params->env_first);
@@ -243,6 +294,7 @@ static int st_group_fork(st_group_t *group, int index)
     if (pipe(end) != 0) {
         return -1;
     }
+    group->node        = st_node_open(index);
     group->pids[index] = fork();
     if (group->pids[index] == 0) {
         close(end[0]);
@@ -250,6 +302,9 @@ static int st_group_fork(st_group_t *group, int index)
         st_process_main(&process);
     }
     close(end[1]);
+    if (group->node >= 0) {
+        close(group->node);
+    }
     if (group->pids[index] < 0) {
         close(end[0]);
         return -1;
@@ -397,7 +452,7 @@ int (*st_world_runs)(const st_world_params_t *params, char *reason);
 
 int st_world_is_one_node(void)
 {
-    return st_world_runs == NULL;
+    return (st_world_runs == NULL) && (getenv("ST_NODES") == NULL);
 }
 
 void *st_world_alloc(size_t size)

@@ -3,6 +3,10 @@
  * test_st_host.c - the host lane: sizes and rendezvous, as the second choice
  * after the trig lane, ends of pairs with messages under way, sleep.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* syscall() */
+#endif
+
 #include "../integration/st_any.h"
 #include "st_cunit.h"
 #include "st_hook.h"
@@ -11,8 +15,12 @@
 
 #include "ctrl/st_ctrl.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +29,24 @@
 #define PAIRS   8
 
 static uint8_t *sbuf, *rbuf; /* of MAX_LEN bytes */
+
+/* Connects of the service thread over TCP, and those in which it may wait */
+static unsigned connects, waiting_connects;
+
+/* In place of libc's, also for UCX */
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    char thread[16] = "";
+
+    (void)prctl(PR_GET_NAME, thread);
+    if ((address->sa_family == AF_INET) && !strcmp(thread, "ucp-st")) {
+        __atomic_add_fetch(&connects, 1, __ATOMIC_SEQ_CST);
+        if (!(fcntl(fd, F_GETFL) & O_NONBLOCK)) {
+            __atomic_add_fetch(&waiting_connects, 1, __ATOMIC_SEQ_CST);
+        }
+    }
+    return (int)syscall(SYS_connect, fd, address, length);
+}
 
 /* Pairs take the host lane, and messages of more than 1 KiB a rendezvous if
  * `is_rndv` is set. */
@@ -379,6 +405,28 @@ ST_CASE(sleeps)
                                                                     "ucp-st");
     st_use(&pair.side[ST_A], op[ST_A]);
     st_pair_sync(&pair);
+    st_free2(op[ST_A], op[ST_B]);
+    host_pair_cleanup(&pair);
+}
+
+static int runs_tcp(void)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    return (tls != NULL) && !strncmp(tls, "tcp", 3);
+}
+
+/* A node that is gone does not answer; the thread serves other peers meanwhile,
+ * and does not wait */
+ST_CASE_IF(connects_at_once, runs_tcp(), "UCX_TLS is not tcp")
+{
+    ucp_st_op_h op[2];
+    st_pair_t pair;
+
+    connects = waiting_connects = 0;
+    used_pair_init(&pair, 0, op);
+    CU_ASSERT(connects > 0);
+    CU_ASSERT(waiting_connects == 0);
     st_free2(op[ST_A], op[ST_B]);
     host_pair_cleanup(&pair);
 }

@@ -36,7 +36,7 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     addr->ucx_major = UCT_CXI_TRIG_BUILT_MAJOR;
     addr->ucx_minor = UCT_CXI_TRIG_BUILT_MINOR;
     addr->fabric    = ucs_crc32(0, fabric, strlen(fabric));
-    addr->machine   = ucs_machine_guid();
+    addr->machine   = ucs_get_system_id();
     addr->vni       = (nic == NULL) ? 0 : nic->vni;
     if (md->prov->local) {
         /* Processes open each other's files, by their numbers */
@@ -229,7 +229,8 @@ const char *uct_cxi_trig_addr_refusal(const uct_cxi_trig_iface_t *iface,
 }
 
 /* Whether an address comes from other software, or from a process of this
- * machine that is kept apart, rather than elsewhere. */
+ * machine that is kept apart from the emulated card, rather than elsewhere: a
+ * loop-back device is beside others, which may reach. */
 static int uct_cxi_trig_addr_is_foreign(const uct_cxi_trig_iface_t *iface,
                                         const uct_device_addr_t *dev_addr,
                                         const uct_iface_addr_t *iface_addr)
@@ -246,6 +247,7 @@ static int uct_cxi_trig_addr_is_foreign(const uct_cxi_trig_iface_t *iface,
     return (peer.ucx_major != own.ucx_major) ||
            (peer.ucx_minor != own.ucx_minor) ||
            ((peer.provider == own.provider) && (peer.machine == own.machine) &&
+            (own.user_space != 0) &&
             (uct_cxi_trig_addr_refuse_space(&own, &peer) != NULL));
 }
 

@@ -43,7 +43,7 @@ typedef struct uct_cxi_trig_dev_addr {
     uint8_t                   ucx_major; /**< Version of UCX */
     uint8_t                   ucx_minor;
     uint32_t                  fabric;   /**< CRC of the fabric's name */
-    uint64_t                  machine;  /**< ucs_machine_guid() */
+    uint64_t                  machine;  /**< ucs_get_system_id() */
     uint16_t                  vni;      /**< Cassini's number of the job's
                                              network; 0: none */
     uint32_t                  space;    /**< Namespace that both processes must

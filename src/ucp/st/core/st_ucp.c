@@ -17,12 +17,20 @@
 #include <ucs/sys/math.h>
 #include <uct/api/uct.h>
 
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* UCP has room for so many kinds of active messages at least */
 #define UCP_ST_UCP_MIN_IDS 64u
+
+/* Of the transport tcp: before UCX 1.17 a program names it without a prefix */
+#if UCP_API_VERSION >= UCP_VERSION(1, 17)
+#define UCP_ST_UCP_CONN_NB "TCP_CONN_NB"
+#else
+#define UCP_ST_UCP_CONN_NB "CONN_NB"
+#endif
 
 /* UCX_TLS leaves one of the transports. NULL ends the names. */
 static int ucp_st_ucp_tls_allows(const char *const *names)
@@ -105,6 +113,28 @@ static ucs_status_t ucp_st_ucp_set_shm(ucp_config_t *config, const char *name,
     return ucp_config_modify(config, text, value);
 }
 
+/* UCX opens its transport tcp; it warns of settings of one that it does not */
+static int ucp_st_ucp_has_tcp(void)
+{
+    static const char *const names[] = {"tcp", NULL};
+    const char *devices              = getenv("UCX_NET_DEVICES");
+    int is_there                     = 0;
+    char *copy, *name, *rest;
+
+    if (!ucp_st_ucp_tls_allows(names) || (devices == NULL) ||
+        !strcmp(devices, "all")) {
+        return ucp_st_ucp_tls_allows(names);
+    }
+    copy = strdup(devices);
+    name = (copy == NULL) ? NULL : strtok_r(copy, ",", &rest);
+    while (!is_there && (name != NULL)) {
+        is_there = (if_nametoindex(name) != 0);
+        name     = strtok_r(NULL, ",", &rest);
+    }
+    free(copy);
+    return is_there;
+}
+
 ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
                                        const char *name,
                                        ucp_context_h *context_p)
@@ -143,6 +173,12 @@ ucs_status_t ucp_st_ucp_context_create(uint64_t features, int is_sleeper,
      * that something has come does not wake a thread that sleeps */
     if ((status == UCS_OK) && is_sleeper) {
         status = ucp_config_modify(config, "ADAPTIVE_PROGRESS", "n");
+    }
+    /* By default tcp waits in connect(). For a node that is gone that takes two
+     * minutes, in which the thread would serve no peer */
+    if ((status == UCS_OK) && is_sleeper &&
+        (getenv("UCX_TCP_CONN_NB") == NULL) && ucp_st_ucp_has_tcp()) {
+        status = ucp_config_modify(config, UCP_ST_UCP_CONN_NB, "y");
     }
     if (status == UCS_OK) {
         status = ucp_init(&params, config, context_p);
