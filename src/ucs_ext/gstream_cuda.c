@@ -334,21 +334,36 @@ static unsigned gstream_cuda_wait_flags(const gstream_gpu_t *gpu, int device)
  * flush them, as the document of CU_STREAM_WAIT_VALUE_FLUSH has it: it is
  * required where two remote writes arrive in order, the second one ends the
  * wait, and what follows is to see the first. Some devices have neither. */
-static const char *gstream_cuda_check_remote(const gstream_gpu_t *gpu,
-                                             int device, int is_written)
+static int gstream_cuda_is_ordered(const gstream_gpu_t *gpu, int device)
 {
     int order = 0;
 
+    return (gpu->calls.get_attribute(&order, GSTREAM_CUDA_REMOTE_ORDER,
+                                     device) == GSTREAM_GPU_OK) &&
+           (order >= GSTREAM_CUDA_ORDER_OWNER);
+}
+
+static const char *gstream_cuda_check_remote(const gstream_gpu_t *gpu,
+                                             int device, int is_written)
+{
     if (!is_written ||
         (gstream_cuda_wait_flags(gpu, device) & GSTREAM_GPU_WAIT_FLUSH) ||
-        ((gpu->calls.get_attribute(&order, GSTREAM_CUDA_REMOTE_ORDER,
-                                   device) == GSTREAM_GPU_OK) &&
-         (order >= GSTREAM_CUDA_ORDER_OWNER))) {
+        gstream_cuda_is_ordered(gpu, device)) {
         return NULL;
     }
     return "the device neither keeps remote writes in order "
            "(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING) nor flushes "
            "them in a wait (CU_STREAM_WAIT_VALUE_FLUSH)";
+}
+
+/* A kernel has nothing to flush them with */
+static const char *gstream_cuda_check_kernel(const gstream_gpu_t *gpu,
+                                             int device)
+{
+    return gstream_cuda_is_ordered(gpu, device) ? NULL :
+           "the device does not keep remote writes in order "
+           "(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING), and a "
+           "kernel cannot flush them";
 }
 
 /* What waits for words waits for all */
@@ -451,7 +466,8 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .check_device   = gstream_cuda_check_device,
     .try_wait       = gstream_cuda_try_wait,
     .wait_flags     = gstream_cuda_wait_flags,
-    .check_remote   = gstream_cuda_check_remote
+    .check_remote   = gstream_cuda_check_remote,
+    .check_kernel   = gstream_cuda_check_kernel
 };
 
 gstream_gpu_t gstream_cuda = {

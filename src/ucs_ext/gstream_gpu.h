@@ -245,6 +245,9 @@ typedef struct gstream_gpu_ops {
     /** As ucs_gstream_memory_remote_fault() */
     const char *(*check_remote)(const gstream_gpu_t *gpu, int device,
                                 int is_written);
+
+    /** As ucs_gstream_memory_kernel_fault() */
+    const char *(*check_kernel)(const gstream_gpu_t *gpu, int device);
 } gstream_gpu_ops_t;
 
 

@@ -11,6 +11,7 @@
 #  include "config.h"
 #endif
 
+#include "gstream_device.h"
 #include "gstream_fork.h"
 #include "gstream_gpu_stream.h"
 #include "gstream_kernels.h"
@@ -60,6 +61,8 @@ _Static_assert(offsetof(ucs_gstream_pair_record_t, length) ==
                offsetof(ucs_gstream_device_record_t, length), "one layout");
 _Static_assert(offsetof(ucs_gstream_pair_record_t, waited) ==
                offsetof(ucs_gstream_device_record_t, waited), "one layout");
+_Static_assert(offsetof(ucs_gstream_device_record_t, word) == 0,
+               "a record's address is its word's");
 _Static_assert(UCS_GSTREAM_PAIRS_MAX == GSTREAM_KERNEL_PAIRS_MANY,
                "a command is a kernel");
 
@@ -404,6 +407,34 @@ static uint64_t gstream_pair_rows(const ucs_gstream_rows_t *rows)
     return rows->width | ((uint64_t)rows->pitch << 32);
 }
 
+/* Gives a cell what kernels of the application need, with a key of its own,
+ * which the record gets, too */
+static ucs_status_t gstream_cell_write(const ucs_gstream_memory_attr_t *attr,
+                                       uint64_t address,
+                                       const ucs_gstream_device_cell_t *from,
+                                       ucs_gstream_pair_record_t *record,
+                                       uint64_t *key_p)
+{
+    const size_t skip = offsetof(ucs_gstream_device_cell_t, key);
+    ucs_gstream_device_cell_t *cell;
+    ucs_status_t status;
+
+    cell = ucs_gstream_memory_get(sizeof(*cell));
+    if (cell == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    *key_p    = __atomic_add_fetch(&gstream_pair.num_keys, 1, __ATOMIC_RELAXED);
+    *cell     = *from;
+    cell->key = *key_p;
+    /* Kernels may be at work in the cell's other part */
+    status = ucs_gstream_memory_copy_by(attr,
+                                        (void*)(uintptr_t)(address + skip),
+                                        &cell->key, sizeof(*cell) - skip);
+    ucs_gstream_memory_put(cell, sizeof(*cell));
+    __atomic_store_n(&record->key, *key_p, __ATOMIC_RELEASE);
+    return status;
+}
+
 ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
                                        const ucs_gstream_pair_t *pair,
                                        uint64_t *key_p)
@@ -412,10 +443,8 @@ ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
         .type   = type,
         .device = device
     };
-    const size_t skip                    = offsetof(ucs_gstream_device_cell_t,
-                                                    key);
     const gstream_gpu_t *gpu             = gstream_gpu_open(type, 1);
-    ucs_gstream_device_cell_t *cell;
+    ucs_gstream_device_cell_t cell;
     ucs_gstream_device_pair_t args;
     ucs_status_t status;
 
@@ -426,13 +455,7 @@ ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
     if (status != UCS_OK) {
         return status;
     }
-    cell = ucs_gstream_memory_get(sizeof(*cell));
-    if (cell == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    *key_p = __atomic_add_fetch(&gstream_pair.num_keys, 1, __ATOMIC_RELAXED);
-    *cell  = (ucs_gstream_device_cell_t){
-        .key        = *key_p,
+    cell = (ucs_gstream_device_cell_t){
         .is_send    = args.is_send,
         .record     = args.record,
         .other      = args.other,
@@ -440,15 +463,62 @@ ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
         .src        = args.src,
         .max_length = args.length,
         .dst_rows   = gstream_pair_rows(&pair->dst_rows),
-        .src_rows   = gstream_pair_rows(&pair->src_rows)
+        .src_rows   = gstream_pair_rows(&pair->src_rows),
+        .num_words  = 1,
+        .words      = {args.record}
     };
-    /* Kernels may be at work in the cell's other part */
-    status = ucs_gstream_memory_copy_by(&attr,
-                                        (void*)(uintptr_t)(pair->cell + skip),
-                                        &cell->key, sizeof(*cell) - skip);
-    ucs_gstream_memory_put(cell, sizeof(*cell));
-    __atomic_store_n(&pair->record->key, *key_p, __ATOMIC_RELEASE);
-    return status;
+    return gstream_cell_write(&attr, pair->cell, &cell, pair->record, key_p);
+}
+
+/* The device's address of a word or a trigger page; registers it. An emulated
+ * card takes stores of the host alone. */
+static ucs_status_t gstream_nics_map(const gstream_gpu_t *gpu,
+                                     const volatile uint64_t *word,
+                                     unsigned long long *address_p)
+{
+    uint64_t address;
+
+    if (gstream_device_covers(word) ||
+        (gstream_memory_map(gpu, word, &address) != UCS_OK)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    *address_p = address;
+    return UCS_OK;
+}
+
+ucs_status_t ucs_gstream_nics_describe(ucs_gstream_type_t type, int device,
+                                       const ucs_gstream_nics_t *nics,
+                                       uint64_t *key_p)
+{
+    const ucs_gstream_memory_attr_t attr = {
+        .type   = type,
+        .device = device
+    };
+    const gstream_gpu_t *gpu             = gstream_gpu_open(type, 1);
+    ucs_gstream_device_cell_t cell       = {
+        .is_send    = !!nics->is_send,
+        .max_length = nics->length,
+        .num_words  = nics->num_parts,
+        .weight     = nics->weight
+    };
+    ucs_status_t status;
+    unsigned i;
+
+    if (gpu == NULL) {
+        return UCS_ERR_NO_DEVICE;
+    }
+    status = gstream_nics_map(gpu, &nics->record->word, &cell.record);
+    for (i = 0; (i < nics->num_parts) && (status == UCS_OK); ++i) {
+        status = gstream_nics_map(gpu, nics->words[i], &cell.words[i]);
+        if ((status == UCS_OK) && (nics->pages[i] != NULL)) {
+            status = gstream_nics_map(gpu, nics->pages[i], &cell.pages[i]);
+        }
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    nics->record->length = nics->length;
+    return gstream_cell_write(&attr, nics->cell, &cell, nics->record, key_p);
 }
 
 /* Threads and blocks of a kernel for the longest of its messages */

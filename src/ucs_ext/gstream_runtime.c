@@ -382,6 +382,14 @@ ucs_gstream_memory_remote_fault(const ucs_gstream_memory_attr_t *attr,
     return gpu->ops->check_remote(gpu, attr->device, is_written);
 }
 
+const char *
+ucs_gstream_memory_kernel_fault(const ucs_gstream_memory_attr_t *attr)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(attr->type, 1);
+
+    return gpu->ops->check_kernel(gpu, attr->device);
+}
+
 ucs_status_t gstream_gpu_detect(void *handle, ucs_gstream_type_t *type_p)
 {
     const gstream_gpu_t *hip  = gstream_gpu_open(UCS_GSTREAM_TYPE_HIP, 1);

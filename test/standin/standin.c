@@ -95,6 +95,7 @@ static void standin_settings_read(void)
     standin_set.dmabuf   = (int)standin_number("STANDIN_DMABUF", 1, 2);
     standin_set.mig      = (int)standin_number("STANDIN_MIG", 0, 1);
     standin_set.managed  = (int)standin_number("STANDIN_MANAGED", 1, 1);
+    standin_set.ordered  = (int)standin_number("STANDIN_ORDERED", 1, 1);
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
     standin_set.turns    = standin_turns();
     standin_set.modules  = (int)standin_number("STANDIN_MODULES", 1, 1);

@@ -96,6 +96,7 @@ typedef struct {
     int          signal;   /* Waits are for signal memory only */
     int          mig;      /* Devices share a PCI address */
     int          managed;  /* The host reaches managed memory at all times */
+    int          ordered;  /* Devices keep remote writes in order */
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
     int          modules;  /* Are loaded */

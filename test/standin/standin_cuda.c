@@ -136,6 +136,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
         STANDIN_INT(93, standin_set.memops == 1),
         STANDIN_INT(94, standin_set.memops == 1),
         STANDIN_INT(98, memops), /* CAN_FLUSH_REMOTE_WRITES */
+        /* GPU_DIRECT_RDMA_WRITES_ORDERING: for the device that owns them */
+        STANDIN_INT(118, 100 * standin_set.ordered),
         STANDIN_INT(122, memops), /* CAN_USE_64_BIT_STREAM_MEM_OPS */
         STANDIN_INT(123, memops), /* CAN_USE_STREAM_WAIT_VALUE_NOR */
         STANDIN_INT(124, standin_set.dmabuf && is_new), /* DMA_BUF_SUPPORTED */

@@ -23,6 +23,13 @@ void gpu_set_device(const gpu_t *gpu, int device)
     CU_ASSERT_EQUAL(rt_set_device(gpu->rt, device), RT_OK);
 }
 
+int gpu_is_open(void)
+{
+    const char *protect = getenv("STANDIN_PROTECT");
+
+    return (protect != NULL) && !strcmp(protect, "0");
+}
+
 uint8_t *gpu_alloc_on(const gpu_t *gpu, int device, size_t length)
 {
     void *memory = NULL;

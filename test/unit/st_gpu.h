@@ -34,6 +34,11 @@ uint8_t *gpu_alloc(const gpu_t *gpu, size_t length);
 uint8_t *gpu_alloc_managed(const gpu_t *gpu, size_t length);
 void gpu_free(const gpu_t *gpu, uint8_t *memory);
 
+/** Whether processors reach memory of a stand-in's devices, as its setting
+ *  says: the emulated Cassini has no dma-bufs, and reaches what processors do.
+ */
+int gpu_is_open(void);
+
 /** Where a buffer is: the number of a device, or one of these. */
 #define GPU_HOST   (-1)
 #define GPU_SHARED (-2) /* memory of ucp_st_mem_alloc() */

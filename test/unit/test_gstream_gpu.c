@@ -78,14 +78,15 @@ static int has_order(const void *arg)
 
     (void)arg;
     if (setenv("STANDIN_VERSION", "11060", 1) ||
-        setenv("STANDIN_MEMOPS", "1", 1)) {
+        setenv("STANDIN_MEMOPS", "1", 1) || setenv("STANDIN_ORDERED", "0", 1)) {
         return 1;
     }
     load(0);
     return (rt_alloc(rt, &address, 256) != RT_OK) ||
            (ucs_gstream_memory_query(address, &attr) != UCS_OK) ||
            (attr.type != UCS_GSTREAM_TYPE_CUDA) ||
-           (ucs_gstream_memory_remote_fault(&attr, 1) == NULL);
+           (ucs_gstream_memory_remote_fault(&attr, 1) == NULL) ||
+           (ucs_gstream_memory_kernel_fault(&attr) == NULL);
 }
 
 ST_CASE_IF(remote_writes, !is_loaded[0],
@@ -481,6 +482,7 @@ GPU_CASE(memory)
     CU_ASSERT_EQUAL(attr.is_managed, 0);
     CU_ASSERT_EQUAL(attr.is_pinned, 1);
     CU_ASSERT_PTR_NULL(ucs_gstream_memory_remote_fault(&attr, 1));
+    CU_ASSERT_PTR_NULL(ucs_gstream_memory_kernel_fault(&attr));
     CU_ASSERT_EQUAL(ucs_gstream_memory_query(&attr, &attr), UCS_OK);
     CU_ASSERT_EQUAL(attr.type, UCS_GSTREAM_TYPE_HOST);
     CU_ASSERT_EQUAL(attr.is_pinned, 0);

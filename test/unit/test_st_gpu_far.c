@@ -22,6 +22,7 @@ static struct {
     int is_hip;
     int is_send; /* the first one sends */
     int dies;    /* the second one is killed when it has matched */
+    int is_trig; /* on lane trig */
 } task;
 
 static gpu_t gpu; /* its runtime alone */
@@ -114,9 +115,30 @@ static void task_start(st_far_t *far)
 {
     char text[64];
 
-    snprintf(text, sizeof(text), "%d %d %d %d", task.is_second, task.is_hip,
-             task.is_send, task.dies);
+    snprintf(text, sizeof(text), "%d %d %d %d %d", task.is_second, task.is_hip,
+             task.is_send, task.dies, task.is_trig);
     st_far_start(far, text);
+}
+
+static void set_direct(void)
+{
+    setenv("ST_LANE", "direct", 1);
+    setenv("UCX_ST_LANES", "direct", 1);
+    setenv("UCX_MM_ERROR_HANDLING", "y", 1);
+    setenv("UCX_TLS", "posix,self", 1);
+    setenv("UCX_ST_DIRECT_GPU_TIER", "kernel", 1);
+}
+
+/* As in test_st_gpu_device */
+static void set_trig(void)
+{
+    setenv("ST_LANE", "trig", 1);
+    setenv("UCX_ST_LANES", "trig", 1);
+    setenv("UCX_ST_EAGER_MAX", "0", 1);
+    setenv("FI_CXIEMU_TRAP", "y", 1);
+    if (task.is_hip) {
+        setenv("STANDIN_VERSION", "60443484", 1);
+    }
 }
 
 /* In a process that a case, or another such process, has started */
@@ -124,15 +146,15 @@ static void run_process(void)
 {
     life_t life = {.is_send = 0};
 
-    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d %d",
+    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d %d %d",
                                  &task.is_second, &task.is_hip, &task.is_send,
-                                 &task.dies), 4);
+                                 &task.dies, &task.is_trig), 5);
     st_kernel_prepare();
-    setenv("ST_LANE", "direct", 1);
-    setenv("UCX_ST_LANES", "direct", 1);
-    setenv("UCX_MM_ERROR_HANDLING", "y", 1);
-    setenv("UCX_TLS", "posix,self", 1);
-    setenv("UCX_ST_DIRECT_GPU_TIER", "kernel", 1);
+    if (task.is_trig) {
+        set_trig();
+    } else {
+        set_direct();
+    }
     if (!task.is_second) {
         task.is_second = 1;
         task_start(&life.far);
@@ -149,7 +171,7 @@ static void run_process(void)
     }
 }
 
-static void run_case(int is_hip, int is_send, int dies)
+static void run_case(int is_hip, int is_send, int dies, int is_trig)
 {
     const char *name = is_hip ? "hip" : "cuda";
     const char *only = getenv("ST_TEST_STREAM");
@@ -161,19 +183,28 @@ static void run_case(int is_hip, int is_send, int dies)
         st_cunit_skip("needs a stand-in, of the runtime that is named");
         return;
     }
+    if (is_trig && st_env_has_provider("cxi") && !gpu_is_open()) {
+        st_cunit_skip("the NIC does not reach that memory");
+        return;
+    }
     before       = st_env_set("ST_TEST_STREAM", name);
     task.is_hip  = is_hip;
     task.is_send = is_send;
     task.dies    = dies;
+    task.is_trig = is_trig;
     task_start(&far);
     st_far_end(&far);
     close(far.fd);
     st_env_restore("ST_TEST_STREAM", before);
 }
 
-ST_CASE_CALL(uses_hip, run_case(1, 1, 0))
-ST_CASE_CALL(uses_cuda, run_case(0, 0, 0))
-ST_CASE_CALL(dies_hip, run_case(1, 0, 1))
-ST_CASE_CALL(dies_cuda, run_case(0, 1, 1))
+ST_CASE_CALL(uses_hip, run_case(1, 1, 0, 0))
+ST_CASE_CALL(uses_cuda, run_case(0, 0, 0, 0))
+ST_CASE_CALL(dies_hip, run_case(1, 0, 1, 0))
+ST_CASE_CALL(dies_cuda, run_case(0, 1, 1, 0))
+ST_CASE_CALL(trig_uses_hip, run_case(1, 1, 0, 1))
+ST_CASE_CALL(trig_uses_cuda, run_case(0, 0, 0, 1))
+ST_CASE_CALL(trig_dies_hip, run_case(1, 0, 1, 1))
+ST_CASE_CALL(trig_dies_cuda, run_case(0, 1, 1, 1))
 
 ST_FAR_SUITE("st_gpu_far", run_process)

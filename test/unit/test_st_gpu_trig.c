@@ -33,15 +33,6 @@ static const size_t gpu_lengths[] = {
 };
 
 
-/* The emulated Cassini has no dma-bufs, and reaches what processors do: none of
- * a device's memory, or all of it */
-static int gpu_is_open(void)
-{
-    const char *protect = getenv("STANDIN_PROTECT");
-
-    return (protect != NULL) && !strcmp(protect, "0");
-}
-
 /* HIP has dma-bufs from a version on; both are read when a runtime is loaded */
 static void here_run(int is_hip, const char *setting, here_body_t body)
 {

@@ -233,6 +233,20 @@ ucs_gstream_memory_remote_fault(const ucs_gstream_memory_attr_t *attr,
 
 
 /**
+ * Tell why a kernel that waits for a word, which another device writes behind
+ * its data, may not see that data in memory of its own device.
+ *
+ * @param [in] attr Of memory in the kernel's device, as queried.
+ *
+ * @return The reason; NULL if there is none.
+ *
+ * Threads: may be called from any thread.
+ */
+const char *
+ucs_gstream_memory_kernel_fault(const ucs_gstream_memory_attr_t *attr);
+
+
+/**
  * Copy as @ref ucs_gstream_memory_copy does, where the caller knows a device
  * that reaches both sides: nothing is asked of the runtime.
  *

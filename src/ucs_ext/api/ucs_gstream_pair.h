@@ -31,6 +31,8 @@
 #include <ucs_gstream.h>
 #include <ucs/type/status.h>
 
+#include "ucs_gstream_pair_device.h"
+
 #include <stdint.h>
 
 /** Most starts of one command. */
@@ -184,6 +186,43 @@ int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
  */
 ucs_status_t ucs_gstream_pair_describe(ucs_gstream_type_t type, int device,
                                        const ucs_gstream_pair_t *pair,
+                                       uint64_t *key_p);
+
+
+/** An operation that NICs move, in some parts. */
+typedef struct ucs_gstream_nics {
+    int        is_send;   /**< Non-zero: it is a send */
+    unsigned   num_parts; /**< From 1 to UCS_GSTREAM_PARTS_MAX */
+    uint64_t   cell;      /**< @ref ucs_gstream_cell_address */
+    ucs_gstream_pair_record_t *record; /**< Of memory that devices reach; `word`
+                                            is not used */
+    uint64_t   length;    /**< Of each use, bytes */
+    uint64_t   weight;    /**< What a start adds to each counter, not 0 */
+    volatile uint64_t *pages[UCS_GSTREAM_PARTS_MAX]; /**< Trigger pages; NULL: a
+                                            start adds nothing */
+    volatile uint64_t *words[UCS_GSTREAM_PARTS_MAX]; /**< Uses that are complete
+                                            */
+} ucs_gstream_nics_t;
+
+
+/**
+ * The same for an operation that NICs move. To end it from the host: store to
+ * `halted` of its record, with a fence behind that; set the counters back; look
+ * until `ended` is no less than `begun`. From then on no kernel stores to a
+ * trigger page.
+ *
+ * @param [in]  type   The runtime.
+ * @param [in]  device The number of the buffer's device.
+ * @param [in]  nics   The operation.
+ * @param [out] key_p  As @ref ucs_gstream_pair_describe.
+ *
+ * @return As @ref ucs_gstream_pair_describe; UCS_ERR_UNREACHABLE if the device
+ *         does not reach a page or a word.
+ *
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_nics_describe(ucs_gstream_type_t type, int device,
+                                       const ucs_gstream_nics_t *nics,
                                        uint64_t *key_p);
 
 

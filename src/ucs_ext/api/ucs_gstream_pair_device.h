@@ -12,6 +12,10 @@
 
 #include "ucs_gstream_device.h"
 
+/** Most NICs that move a message. */
+#define UCS_GSTREAM_PARTS_MAX 4
+
+
 /** What each side of a pair has in memory of its device. Kernels alone look at
  *  it; all is 0 at first. */
 typedef struct ucs_gstream_device_cell {
@@ -33,7 +37,16 @@ typedef struct ucs_gstream_device_cell {
     unsigned long long max_length; /**< The same */
     unsigned long long dst_rows; /**< The width, and 2^32 times the pitch */
     unsigned long long src_rows; /**< The same */
-    unsigned long long reserved; /**< To a power of 2 */
+    /* What waits look at, and what starts store to where a NIC moves the data
+     */
+    unsigned long long num_words; /**< 1, or as many as there are NICs */
+    unsigned long long weight;   /**< What a start adds to the counters of the
+                                      NICs; 0: kernels copy */
+    unsigned long long words[UCS_GSTREAM_PARTS_MAX]; /**< Uses that are complete
+                                      */
+    unsigned long long pages[UCS_GSTREAM_PARTS_MAX]; /**< Trigger pages; 0: a
+                                      start adds nothing */
+    unsigned long long reserved[7]; /**< To a power of 2 */
 } ucs_gstream_device_cell_t;
 
 /** ... and in memory of the host. */
@@ -256,6 +269,35 @@ ucs_gstream_device_begin(const ucs_gstream_device_pair_t *pair,
         UCS_GSTREAM_PAUSE();
     }
     return decided == 2 * pair->use;
+}
+
+/* Begins a start of what NICs move: 0, or UCS_GSTREAM_DEVICE_HALTED, and no NIC
+ * is told. The first fence puts what was written before in front of the stores
+ * to the trigger pages. The second one pairs with the host's behind `halted`:
+ * the host sees that this start has begun, and gives no counter back before it
+ * has ended; or the start sees that it is to do nothing. */
+UCS_GSTREAM_FUNC unsigned
+ucs_gstream_device_trigger(const ucs_gstream_device_pair_t *pair,
+                        unsigned long long weight)
+{
+    unsigned long long parts = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(pair->cell,
+                                                                 num_words));
+    unsigned long long page, i;
+
+    UCS_GSTREAM_FENCE();
+    UCS_GSTREAM_STORE(UCS_GSTREAM_RECORD(pair->record, begun), pair->use);
+    UCS_GSTREAM_FENCE();
+    if (UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(pair->record, halted)) != 0) {
+        return UCS_GSTREAM_DEVICE_HALTED;
+    }
+    for (i = 0; i < parts; ++i) {
+        page = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(pair->cell, pages) +
+                                sizeof(page) * i);
+        if (page != 0) {
+            UCS_GSTREAM_STORE(page, weight);
+        }
+    }
+    return 0;
 }
 
 /* Ends a start; `what` says whether this side has copied so many bytes. By one

@@ -50,7 +50,7 @@ static const char *mpix_device_cause(ucs_status_t status)
     switch (status) {
     case UCS_ERR_UNSUPPORTED:
         return "cannot be started by this stream's kernels: the log says why "
-               "(buffers on GPUs, lane direct)";
+               "(buffers on GPUs, lanes direct and trig)";
     case UCS_ERR_BUSY:
     case UCS_ERR_CANCELED:
         return mpix_enqueue_cause(status, 1);

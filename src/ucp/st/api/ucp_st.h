@@ -632,9 +632,12 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op);
  * Get a handle of an operation for kernels of the application: ucp_st_device.h
  * has what they call. Local. The same one each time.
  *
- * Kernels start and wait for messages on lane direct alone, where both buffers
- * are in memory of GPUs and the pair is moved by kernels ("kernel" is its
- * protocol). The kernels run on the GPU that has the operation's buffer.
+ * Kernels start and wait for messages on lane direct, where both buffers are in
+ * memory of GPUs and the pair is moved by kernels ("kernel" is its protocol);
+ * and on lane trig, where the NIC reaches the operation's buffer in memory of a
+ * GPU, and that GPU reaches the NIC's trigger pages. There a receive whose data
+ * is sent ahead (UCX_ST_EAGER_MAX) is none of kernels, and each use is of the
+ * matched length. The kernels run on the GPU that has the operation's buffer.
  *
  * @param [in]  op     The operation, matched.
  * @param [out] device Filled on success only.
@@ -643,7 +646,8 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op);
  *         UCS_ERR_UNSUPPORTED, and the log has the lane, or the protocol, and
  *         what to do, if kernels cannot start it: also for the null peer, one
  *         of an exchange, and one with a function; the cause if the operation
- *         has failed; UCS_ERR_IO_ERROR if the runtime fails.
+ *         has failed; UCS_ERR_NO_MEMORY; UCS_ERR_IO_ERROR if the runtime
+ *         fails.
  *
  * Ownership: the handle is good until the operation is freed, and gives
  *            UCP_ST_DEVICE_GONE or UCP_ST_DEVICE_FAILED from then on, for the
@@ -668,9 +672,12 @@ ucs_status_t ucp_st_op_device(ucp_st_op_h op, ucp_st_device_op_t *device);
  * waits pass and return UCP_ST_DEVICE_FAILED.
  *
  * A use that no kernel has begun may be taken back, by @ref ucp_st_op_free; so
- * it is no error if the peer frees its half before it. Each operation that is
- * freed so, or has failed before kernels have waited for all, keeps some 400
- * bytes for the life of the process, as kernels may still look there.
+ * it is no error if the peer frees its half before it. On lane trig a send that
+ * has failed cannot be freed (UCS_ERR_BUSY) before the NIC is rid of the writes
+ * that were posted for it, which is soon unless the peer stands still. Each
+ * operation that is freed so, or has failed before kernels have waited for all,
+ * keeps some 400 bytes for the life of the process, as kernels may still look
+ * there; on lane trig some 500 and a page for each NIC.
  *
  * @param [in] op    A matched operation.
  * @param [in] queue The queue; its stream is of the GPU that has the buffer.

@@ -3,11 +3,12 @@
  * ucp_st_device.h - messages that kernels of the application start and wait
  * for.
  *
- * The host matches an operation as always, whose buffer and whose counterpart's
- * are in memory of GPUs, so that lane direct moves it by kernels ("kernel" is
- * its protocol, ucp_st_op_query() says). It gets a handle, and tells how many
- * uses kernels will start and wait for. The counterpart's uses may be started
- * by kernels, or enqueued.
+ * The host matches an operation as always, whose buffer is in memory of a GPU.
+ * Either its counterpart's is, too, and lane direct moves it by kernels
+ * ("kernel" is its protocol, ucp_st_op_query() says); or lane trig moves it,
+ * and the GPU reaches the trigger pages of the NIC. The host gets a handle, and
+ * tells how many uses kernels will start and wait for. The counterpart's uses
+ * may be started by kernels, or enqueued.
  *
  *     host                                 kernel
  *     ucp_st_match(op)
@@ -48,8 +49,10 @@ typedef enum {
                                        never set, or the operation was freed */
     UCP_ST_DEVICE_FAILED     = 5, /**< The operation has failed, or was freed
                                        just now; the host knows why */
-    UCP_ST_DEVICE_INVALID    = 6  /**< A length that is more than was matched,
+    UCP_ST_DEVICE_INVALID    = 6, /**< A length that is more than was matched,
                                        or is given to a receive */
+    UCP_ST_DEVICE_WHOLE      = 7  /**< A length that is less, on lane trig: a
+                                       NIC sends the whole message */
 } ucp_st_device_status_t;
 
 
@@ -90,16 +93,44 @@ UCS_GSTREAM_FUNC int ucp_st_device_is_here(ucp_st_device_op_t op,
     return UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, key)) == op.key;
 }
 
+/* Whether a use is complete, by the words of all its parts: of lane direct one,
+ * of lane trig one a NIC. A word of 2^62 or more ends all waits. */
+UCS_GSTREAM_FUNC ucp_st_device_status_t
+ucp_st_device_look_words(ucp_st_device_op_t op, unsigned long long use)
+{
+    unsigned long long count = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place,
+                                                                 num_words));
+    ucp_st_device_status_t status = UCP_ST_DEVICE_OK;
+    unsigned long long word, i;
+
+    for (i = 0; i < count; ++i) {
+        word = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, words) +
+                                sizeof(word) * i);
+        word = UCS_GSTREAM_LOAD(word);
+        if (word < use) {
+            return UCP_ST_DEVICE_INPROGRESS;
+        }
+        if ((word >> 62) != 0) {
+            status = UCP_ST_DEVICE_FAILED;
+        }
+    }
+    return status;
+}
+
 /* Whether the host lets kernels start a use, which is the next one. The uses
  * that it has posted are looked up when those that were there are used up.
  * While some are left neither the cell nor the record is given back. */
 UCS_GSTREAM_FUNC ucp_st_device_status_t
-ucp_st_device_may_start(ucp_st_device_op_t op, unsigned long long record,
-                        unsigned long long use)
+ucp_st_device_may_start(ucp_st_device_op_t op,
+                        ucs_gstream_device_pair_t *pair,
+                        unsigned long long weight)
 {
+    unsigned long long use    = pair->use;
+    unsigned long long record = pair->record;
     unsigned long long posted = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place,
                                                                   posted));
-    unsigned long long first, halted, word;
+    ucp_st_device_status_t before;
+    unsigned long long first, halted;
 
     /* Else the use before was enqueued, or there was none */
     if ((posted >= use - 1) &&
@@ -113,14 +144,18 @@ ucp_st_device_may_start(ucp_st_device_op_t op, unsigned long long record,
     UCS_GSTREAM_FENCE(); /* `first` is of this `posted`, or a later one */
     first  = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, first));
     halted = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, halted));
-    word   = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word));
+    if ((weight != 0) && (first > use)) {
+        use       = first; /* Streams do not count their starts in the cell */
+        pair->use = use;
+    }
+    before = ucp_st_device_look_words(op, use - 1);
     if (!ucp_st_device_is_here(op, record)) {
         return UCP_ST_DEVICE_GONE;
     }
     if ((posted < use) || (first > use)) {
         return (halted != 0) ? UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_NO_USE;
     }
-    if (word < use - 1) {
+    if (before == UCP_ST_DEVICE_INPROGRESS) {
         return UCP_ST_DEVICE_BUSY; /* The one before was enqueued */
     }
     UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, posted), posted);
@@ -135,10 +170,12 @@ ucp_st_device_begin(ucp_st_device_op_t op, unsigned long long length,
                     unsigned long long *actual)
 {
     ucp_st_device_status_t status;
+    unsigned long long weight;
 
     if (!ucp_st_device_is_there(op)) {
         return UCP_ST_DEVICE_GONE;
     }
+    weight        = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, weight));
     pair->is_send = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, is_send));
     pair->cell    = op.place;
     pair->record  = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, record));
@@ -150,16 +187,20 @@ ucp_st_device_begin(ucp_st_device_op_t op, unsigned long long length,
         if ((length > pair->length) || !pair->is_send) {
             return UCP_ST_DEVICE_INVALID;
         }
+        if ((weight != 0) && (length != pair->length)) {
+            return UCP_ST_DEVICE_WHOLE;
+        }
         pair->length = length;
     }
-    status = ucp_st_device_may_start(op, pair->record, pair->use);
+    status = ucp_st_device_may_start(op, pair, weight);
     if (status == UCP_ST_DEVICE_OK) {
-        *what = ucs_gstream_device_begin(pair, actual);
-        UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, decision),
-                          2 * pair->use + (*what & UCS_GSTREAM_DEVICE_COPIES));
+        *what = (weight != 0) ? ucs_gstream_device_trigger(pair, weight) :
+                                ucs_gstream_device_begin(pair, actual);
         if (*what & UCS_GSTREAM_DEVICE_HALTED) {
-            status = UCP_ST_DEVICE_FAILED;
+            return UCP_ST_DEVICE_FAILED; /* Nothing was started */
         }
+        UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, decision),
+                          2 * pair->use + *what);
     }
     return status;
 }
@@ -232,8 +273,9 @@ ucp_st_device_start_any(ucp_st_device_op_t op, unsigned long long length,
 
 /**
  * Start the next use of an operation: from there on a send's buffer may be
- * read, and a receive's written. If the other side has started the use before,
- * this call copies the message; it never waits for a start.
+ * read, and a receive's written. On lane direct this call copies the message if
+ * the other side has started the use before; on lane trig it triggers the NICs.
+ * It never waits for a start.
  *
  * @param [in] op    The handle.
  * @param [in] level A thread, or a block; a constant.
@@ -255,7 +297,8 @@ ucp_st_device_start(ucp_st_device_op_t op, ucp_st_device_level_t level)
  * @param [in] length Bytes, up to those that were matched; 0 is legal.
  * @param [in] level  A thread, or a block; a constant.
  *
- * @return As @ref ucp_st_device_start; UCP_ST_DEVICE_INVALID.
+ * @return As @ref ucp_st_device_start; UCP_ST_DEVICE_INVALID;
+ *         UCP_ST_DEVICE_WHOLE.
  */
 UCS_GSTREAM_FUNC ucp_st_device_status_t
 ucp_st_device_start_length(ucp_st_device_op_t op, unsigned long long length,
@@ -266,20 +309,14 @@ ucp_st_device_start_length(ucp_st_device_op_t op, unsigned long long length,
                                    level);
 }
 
-/* What a word that is at or above its use says */
-UCS_GSTREAM_FUNC ucp_st_device_status_t
-ucp_st_device_end(unsigned long long word)
-{
-    return ((word >> 62) != 0) ? UCP_ST_DEVICE_FAILED : UCP_ST_DEVICE_OK;
-}
-
 /* Looks whether the last use that was started is complete, or waits until it
  * is. The host may free the operation, and give its record to another one, once
  * it sees `waited` there, not before. By one thread. */
 UCS_GSTREAM_FUNC ucp_st_device_status_t
 ucp_st_device_look(ucp_st_device_op_t op, int is_wait)
 {
-    unsigned long long use, word, record;
+    ucp_st_device_status_t status;
+    unsigned long long use, record;
 
     if (!ucp_st_device_is_there(op)) {
         return UCP_ST_DEVICE_GONE;
@@ -291,20 +328,20 @@ ucp_st_device_look(ucp_st_device_op_t op, int is_wait)
     }
     record = UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, record));
     if (UCS_GSTREAM_LOAD(UCS_GSTREAM_CELL(op.place, waited)) >= use) {
-        word = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word));
-        return ucp_st_device_is_here(op, record) ? ucp_st_device_end(word) :
-                                                   UCP_ST_DEVICE_GONE;
+        status = ucp_st_device_look_words(op, use);
+        return ucp_st_device_is_here(op, record) ? status : UCP_ST_DEVICE_GONE;
     }
-    while ((word = UCS_GSTREAM_LOAD(UCS_GSTREAM_RECORD(record, word))) < use) {
+    while ((status = ucp_st_device_look_words(op, use)) ==
+           UCP_ST_DEVICE_INPROGRESS) {
         if (!is_wait) {
             return UCP_ST_DEVICE_INPROGRESS;
         }
         UCS_GSTREAM_PAUSE();
     }
     UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, waited), use);
-    UCS_GSTREAM_FENCE(); /* Behind the word, and in front of the record's */
+    UCS_GSTREAM_FENCE(); /* Behind the words, and in front of the record's */
     UCS_GSTREAM_STORE(UCS_GSTREAM_RECORD(record, waited), use);
-    return ucp_st_device_end(word);
+    return status;
 }
 
 UCS_GSTREAM_FUNC ucp_st_device_status_t

@@ -68,7 +68,8 @@ static ucs_status_t ucp_st_ahead_get_device(ucp_st_op_t *op,
     if (op->lane->op.ahead == NULL) {
         ucs_log(op->worker->refuse_level, "operation %p is on lane '%s', whose "
                 "messages kernels do not start: they do on lane 'direct', "
-                "where both buffers are in devices (tier K)", op,
+                "where both buffers are in devices (tier K), and on lane "
+                "'trig', where a device reaches the card's trigger pages", op,
                 op->lane->name);
         return UCS_ERR_UNSUPPORTED;
     }

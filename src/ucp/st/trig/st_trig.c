@@ -289,6 +289,10 @@ static uint64_t ucp_st_trig_begun(const ucp_st_op_t *op)
 {
     uint64_t count = 0;
 
+    if ((op->ahead > 0) && (op->ahead >= op->started)) { /* kernels say it */
+        return __atomic_load_n(&ucp_st_trig_op(op)->record->begun,
+                               __ATOMIC_ACQUIRE);
+    }
     if (((op->dir == UCP_ST_DIR_SEND) &&
          (ucp_st_trig_op(op)->plan.proto != UCP_ST_TRIG_READY)) ||
         (ucp_st_trig_read_start(op, &count) != UCS_OK)) {
@@ -314,11 +318,14 @@ static uint64_t ucp_st_trig_peer_uses(const ucp_st_op_t *op, uint64_t use)
     return (count > use) ? (count - use) : 0;
 }
 
+/* From a free on, too, no kernel starts what was posted ahead. Uses in which
+ * the peer takes part are started by then. */
 static void ucp_st_trig_revoke(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     unsigned i;
 
+    ucp_st_trig_ahead_halt(trig);
     for (i = 0; i < trig->num_parts; ++i) {
         ucp_st_trig_mem_dereg(&trig->parts[i].mem);
     }
@@ -335,13 +342,14 @@ static int ucp_st_trig_is_busy(const ucp_st_op_t *op)
             return 1;
         }
     }
-    return 0;
+    return ucp_st_trig_ahead_is_starting(op);
 }
 
 static void ucp_st_trig_release(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
 
+    ucp_st_trig_ahead_release(op);
     ucp_st_trig_late_del(&trig->late);
     ucp_st_trig_end_del(trig);
     ucp_st_trig_parts_cleanup(trig);
@@ -499,7 +507,8 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
         .start         = ucp_st_trig_start,
         .wait_words    = ucp_st_trig_wait_words,
         .land          = ucp_st_trig_land,
-        .leave_queue   = ucp_st_lane_no_leave_queue,
+        .ahead         = &ucp_st_trig_ahead,
+        .leave_queue   = ucp_st_trig_leave_queue,
         .uses_done     = ucp_st_trig_uses_done,
         .begun         = ucp_st_trig_begun,
         .peer_uses     = ucp_st_trig_peer_uses,

@@ -42,6 +42,8 @@
 #include "trig/st_trig_proto.h"
 #include "trig/st_trig_shared.h"
 
+#include <ucs_gstream_pair.h>
+
 #include <ucs/datastruct/list.h>
 
 /** What an operation has on one NIC. Protected by the worker's lock, but for
@@ -88,9 +90,17 @@ typedef struct ucp_st_trig_op {
     ucp_st_trig_late_t late;
     ucs_list_link_t    end_list;  /* in the lane's ending */
     double             deadline;  /* there, a time of ucp_st_worker_now() */
+    /* For kernels of the application, st_trig_ahead.c */
+    ucs_gstream_pair_record_t *record; /* or NULL */
+    uint64_t           device_key;
+    ucp_st_trig_late_t starting;  /* late while a kernel's start of an operation
+                                     that was halted has not ended */
 } ucp_st_trig_op_t;
 
 extern const ucp_st_lane_ops_t ucp_st_trig_lane;
+
+/** What kernels of the application start; st_trig_ahead.c. */
+extern const ucp_st_lane_ahead_ops_t ucp_st_trig_ahead;
 
 /** The lane's data of an operation; NULL if it holds nothing for it. */
 static inline ucp_st_trig_op_t *ucp_st_trig_op(const ucp_st_op_t *op)
@@ -139,7 +149,19 @@ static inline void ucp_st_trig_share(const ucp_st_trig_part_t *part,
     ucp_st_trig_plan_share(&trig->plan, (unsigned)(part - trig->parts), share);
 }
 
+/** Non-zero while a kernel is in the midst of a start, which may store to a
+ *  trigger page. Asked behind ucp_st_trig_ahead_halt(). */
+int ucp_st_trig_ahead_is_starting(const ucp_st_op_t *op);
+
+/** Kernels start nothing any more. May be called again. */
+void ucp_st_trig_ahead_halt(ucp_st_trig_op_t *trig);
+
+/** The operation goes: give back what kernels look at, or keep it if there are
+ *  uses that they have not come to. */
+void ucp_st_trig_ahead_release(ucp_st_op_t *op);
+
 /** The lane's functions of these names: see st_lane.h. */
+void ucp_st_trig_leave_queue(struct ucp_st_op *op, ucp_st_queue_h queue);
 ucs_status_t ucp_st_trig_post(struct ucp_st_op *op, uint64_t use);
 void ucp_st_trig_halt(struct ucp_st_op *op);
 void ucp_st_trig_release_waits(struct ucp_st_op *op);

@@ -96,6 +96,9 @@ void ucp_st_trig_halt(ucp_st_op_t *op)
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
     unsigned i;
 
+    if (trig != NULL) {
+        ucp_st_trig_ahead_halt(trig);
+    }
     for (i = 0; (trig != NULL) && (i < trig->num_parts); ++i) {
         if (trig->parts[i].start != NULL) {
             (void)ucp_st_trig_trigger_halt(&trig->parts[i].start->trigger);
@@ -103,17 +106,23 @@ void ucp_st_trig_halt(ucp_st_op_t *op)
     }
 }
 
+static void ucp_st_trig_release_words(ucp_st_trig_op_t *trig)
+{
+    unsigned i;
+
+    for (i = 0; i < trig->num_parts; ++i) {
+        ucp_st_trig_shared_release(&trig->parts[i]);
+    }
+}
+
 static void ucp_st_trig_drain_end(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
-    unsigned i;
 
     ucp_st_trig_end_del(trig);
     trig->is_canceling = 0;
     trig->released     = 1;
-    for (i = 0; i < trig->num_parts; ++i) {
-        ucp_st_trig_shared_release(&trig->parts[i]);
-    }
+    ucp_st_trig_release_words(trig);
     if (trig->disposed) {
         ucp_st_trig_fire_words(trig);
     }
@@ -158,6 +167,9 @@ void ucp_st_trig_dispose(ucp_st_op_t *op)
     }
     trig->disposed = 1;
     if (!trig->is_draining) { /* else at the end of that */
+        if (trig->record != NULL) { /* a kernel may have begun one meanwhile */
+            ucp_st_trig_release_words(trig);
+        }
         ucp_st_trig_fire_words(trig);
     }
 }

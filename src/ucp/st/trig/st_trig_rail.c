@@ -87,6 +87,12 @@ ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,
     return UCS_OK;
 }
 
+void ucp_st_trig_piece_keep(ucp_st_trig_piece_t *piece)
+{
+    piece->slab->is_kept = 1;
+    piece->slab          = NULL;
+}
+
 void ucp_st_trig_piece_put(ucp_st_trig_rail_t *rail,
                            const ucp_st_trig_piece_t *piece)
 {
@@ -225,7 +231,9 @@ void ucp_st_trig_rail_close(ucp_st_trig_rail_t *rail)
     while ((slab = rail->slabs) != NULL) {
         rail->slabs = slab->next;
         (void)uct_trig_mem_dereg(slab->mem);
-        ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
+        if (!slab->is_kept) {
+            ucs_gstream_memory_put(slab->block, UCP_ST_TRIG_PAGE);
+        }
         free(slab);
     }
     free(rail->cancel);

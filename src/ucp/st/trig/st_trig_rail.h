@@ -30,6 +30,7 @@ typedef struct ucp_st_trig_slab {
     uct_trig_mem_h          mem;
     uct_trig_rkey_t         rkey;   /* of the whole slab; read-only */
     void                    *block;
+    int                     is_kept; /* the block stays when the rail goes */
 } ucp_st_trig_slab_t;
 
 /** A piece of one. */
@@ -101,6 +102,10 @@ int ucp_st_trig_rail_is_busy(const ucp_st_trig_rail_t *rail);
 /** Get a piece. What it holds is undefined. */
 ucs_status_t ucp_st_trig_piece_get(ucp_st_trig_rail_t *rail,
                                    ucp_st_trig_piece_t *piece);
+
+/** Keep a piece for the life of the process: it is not given back. The NIC does
+ *  not reach it any more, but kernels may look at it. */
+void ucp_st_trig_piece_keep(ucp_st_trig_piece_t *piece);
 
 /** Give a piece back, if it is one. Nothing reaches it any more. */
 void ucp_st_trig_piece_put(ucp_st_trig_rail_t *rail,

@@ -184,7 +184,8 @@ static void ucp_st_trig_start_check(ucp_st_trig_start_t *start)
         return;
     }
     ucs_list_for_each(part, &start->parts, start_list) {
-        uses = ucs_max(uses, part->op->started);
+        /* Uses that were posted ahead and taken back are armed, too */
+        uses = ucs_max(uses, ucs_max(part->op->started, part->op->ahead));
     }
     ucp_st_trig_trigger_fire(&start->trigger,
                              ucp_st_trig_start_max(start) * (uses + 1));
