@@ -17,9 +17,9 @@
  * the same side; `issued` and `halt` are what was issued. The host loads the
  * two in either order.
  *
- * Broken variants: NO_FENCE_KERNEL (behind `begun`), NO_FENCE_HOST, NO_FENCE_END
- * (in front of `ended`), NO_WAIT (the counter is given back at once),
- * NO_END (a start that finds `halted` does not store `ended`).
+ * Broken variants: NO_FENCE_KERNEL (behind `begun`), NO_FENCE_HOST,
+ * NO_FENCE_END (in front of `ended`), NO_WAIT (the counter is given back at
+ * once), NO_END (a start that finds `halted` does not store `ended`).
  */
 #include "common.pml"
 
