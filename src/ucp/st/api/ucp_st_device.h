@@ -196,11 +196,11 @@ ucp_st_device_begin(ucp_st_device_op_t op, unsigned long long length,
     if (status == UCP_ST_DEVICE_OK) {
         *what = (weight != 0) ? ucs_gstream_device_trigger(pair, weight) :
                                 ucs_gstream_device_begin(pair, actual);
-        if (*what & UCS_GSTREAM_DEVICE_HALTED) {
-            return UCP_ST_DEVICE_FAILED; /* Nothing was started */
-        }
         UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(op.place, decision),
-                          2 * pair->use + *what);
+                          2 * pair->use + (*what & UCS_GSTREAM_DEVICE_COPIES));
+        if (*what & UCS_GSTREAM_DEVICE_HALTED) {
+            status = UCP_ST_DEVICE_FAILED;
+        }
     }
     return status;
 }

@@ -21,7 +21,8 @@ int ucp_st_ahead_is_in_use(const ucp_st_op_t *op)
 {
     return ucp_st_op_is_ahead(op) &&
            (ucp_st_op_uses_started(op) > op->enqueued) &&
-           op->lane->op.ahead->is_open(op, ucp_st_op_uses_started(op));
+           ucp_st_ahead_is_open(op->lane->op.ahead->record(op),
+                                ucp_st_op_uses_started(op));
 }
 
 void ucp_st_ahead_take_back(ucp_st_op_t *op)
@@ -91,6 +92,7 @@ ucs_status_t ucp_st_op_device(ucp_st_op_h op, ucp_st_device_op_t *device)
 static ucs_status_t ucp_st_ahead_post(ucp_st_op_t *op, ucp_st_queue_h queue,
                                       uint64_t uses)
 {
+    ucs_gstream_pair_record_t *record;
     ucp_st_device_op_t device;
     ucs_status_t status;
 
@@ -112,7 +114,27 @@ static ucs_status_t ucp_st_ahead_post(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (uses > (UCP_ST_AHEAD_MAX - op->started)) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
-    return (uses == 0) ? UCS_OK : op->lane->op.ahead->post(op, queue, uses);
+    if (uses == 0) {
+        return UCS_OK;
+    }
+    if (!ucs_gstream_pair_serves(queue->stream, op->memory.type,
+                                 op->memory.device)) {
+        ucp_st_refuse(queue, "uses of operation %p ahead: its buffer is in "
+                      "device %d, and the queue's stream is not of that or of "
+                      "another context", op, op->memory.device);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    status = op->lane->op.ahead->post(op, queue, uses);
+    if (status != UCS_OK) {
+        return status;
+    }
+    /* Kernels look at `posted` first */
+    record = op->lane->op.ahead->record(op);
+    if (op->ahead < op->started) {
+        __atomic_store_n(&record->first, op->started + 1, __ATOMIC_RELEASE);
+    }
+    __atomic_store_n(&record->posted, op->started + uses, __ATOMIC_RELEASE);
+    return UCS_OK;
 }
 
 /* Uses were posted: no command of the queue's stream has to do with them */

@@ -16,6 +16,15 @@
 #include "core/st_op.h"
 #include "core/st_queue.h"
 
+/** Non-zero while kernels have not waited for a use. Once one has it touches
+ *  nothing more in it. */
+static inline int ucp_st_ahead_is_open(const ucs_gstream_pair_record_t *record,
+                                       uint64_t use)
+{
+    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
+           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
+}
+
 /** Non-zero while kernels have not waited for the last use that was posted. Of
  *  a failed operation, and on a lost device, they need not. The lock is held,
  *  as for what follows. */
@@ -23,7 +32,7 @@ static inline int ucp_st_op_is_ahead(const ucp_st_op_t *op)
 {
     return (op->ahead > 0) && (op->state == UCP_ST_OP_MATCHED) &&
            ((op->queue == NULL) || !op->queue->is_lost) &&
-           op->lane->op.ahead->is_open(op, op->ahead);
+           ucp_st_ahead_is_open(op->lane->op.ahead->record(op), op->ahead);
 }
 
 /** Non-zero while a kernel has begun a use and not waited for it. */

@@ -96,12 +96,13 @@ typedef struct ucp_st_lane_ahead_ops {
      *  released meanwhile. */
     ucs_status_t (*device)(ucp_st_op_t *op, ucp_st_device_op_t *device);
 
-    /** Let kernels on the queue's stream start and wait for the next uses, so
-     *  many. UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
-    ucs_status_t (*post)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t uses);
+    /** The record by which the host tells kernels what they may start; there
+     *  once device() was successful. */
+    ucs_gstream_pair_record_t *(*record)(const ucp_st_op_t *op);
 
-    /** Non-zero while kernels have not waited for a use that was posted. */
-    int (*is_open)(const ucp_st_op_t *op, uint64_t use);
+    /** Have the next uses, so many, ready for kernels on the queue's stream.
+     *  UCS_ERR_UNSUPPORTED, UCS_ERR_BUSY, logged. */
+    ucs_status_t (*post)(ucp_st_op_t *op, ucp_st_queue_h queue, uint64_t uses);
 } ucp_st_lane_ahead_ops_t;
 
 /** For an operation. */

@@ -139,28 +139,28 @@ void ucp_st_leave_handle_gone(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
     ucp_st_peer_closed(peer);
 }
 
-/* Go through the peers that go, each of which may leave the list, and take
- * others with it: those that are left are in a list of the caller's. The lock
+/* Go through the peers that go. A step for one may take it, or others, from the
+ * list; so those that are still to come are in a list of the caller's. The lock
  * is held from here to the end. */
-static void ucp_st_leave_begin(ucp_st_worker_h worker, ucs_list_link_t *left)
+static void ucp_st_leave_begin(ucp_st_worker_h worker, ucs_list_link_t *rest)
 {
     ucs_list_link_t *going = &ucp_st_watch(worker)->going_peers;
 
-    ucs_list_head_init(left);
-    ucs_list_splice_tail(left, going);
+    ucs_list_head_init(rest);
+    ucs_list_splice_tail(rest, going);
     ucs_list_head_init(going);
 }
 
 /* The next one, or NULL */
 static ucp_st_peer_t *ucp_st_leave_next(ucp_st_worker_h worker,
-                                        ucs_list_link_t *left)
+                                        ucs_list_link_t *rest)
 {
     ucp_st_peer_t *peer;
 
-    if (ucs_list_is_empty(left)) {
+    if (ucs_list_is_empty(rest)) {
         return NULL;
     }
-    peer = ucs_list_extract_head(left, ucp_st_peer_t, going_list);
+    peer = ucs_list_extract_head(rest, ucp_st_peer_t, going_list);
     ucs_list_add_tail(&ucp_st_watch(worker)->going_peers, &peer->going_list);
     return peer;
 }
@@ -169,11 +169,11 @@ unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
                              int is_idle)
 {
     unsigned count = 0;
-    ucs_list_link_t left;
+    ucs_list_link_t rest;
     ucp_st_peer_t *peer;
 
-    ucp_st_leave_begin(worker, &left);
-    while ((peer = ucp_st_leave_next(worker, &left)) != NULL) {
+    ucp_st_leave_begin(worker, &rest);
+    while ((peer = ucp_st_leave_next(worker, &rest)) != NULL) {
         if (peer->state != UCP_ST_PEER_LOST) {
             continue;
         }
@@ -192,11 +192,11 @@ unsigned ucp_st_leave_settle(ucp_st_worker_h worker, uint64_t round,
 int ucp_st_leave_look(ucp_st_worker_h worker)
 {
     int next = -1;
-    ucs_list_link_t left;
+    ucs_list_link_t rest;
     ucp_st_peer_t *peer;
 
-    ucp_st_leave_begin(worker, &left);
-    while ((peer = ucp_st_leave_next(worker, &left)) != NULL) {
+    ucp_st_leave_begin(worker, &rest);
+    while ((peer = ucp_st_leave_next(worker, &rest)) != NULL) {
         ucp_st_leave_go_on(peer);
         if ((peer->state == UCP_ST_PEER_LEAVING) ||
             ((peer->state == UCP_ST_PEER_LEFT) && !worker->said_bye)) {

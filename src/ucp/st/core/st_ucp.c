@@ -113,7 +113,8 @@ static ucs_status_t ucp_st_ucp_set_shm(ucp_config_t *config, const char *name,
     return ucp_config_modify(config, text, value);
 }
 
-/* UCX opens its transport tcp; it warns of settings of one that it does not */
+/* Whether UCX opens its transport tcp; it warns of a setting of one that it
+ * does not open */
 static int ucp_st_ucp_has_tcp(void)
 {
     static const char *const names[] = {"tcp", NULL};
@@ -121,9 +122,11 @@ static int ucp_st_ucp_has_tcp(void)
     int is_there                     = 0;
     char *copy, *name, *rest;
 
-    if (!ucp_st_ucp_tls_allows(names) || (devices == NULL) ||
-        !strcmp(devices, "all")) {
-        return ucp_st_ucp_tls_allows(names);
+    if (!ucp_st_ucp_tls_allows(names)) {
+        return 0;
+    }
+    if ((devices == NULL) || !strcmp(devices, "all")) {
+        return 1;
     }
     copy = strdup(devices);
     name = (copy == NULL) ? NULL : strtok_r(copy, ",", &rest);

@@ -25,6 +25,7 @@
 #endif
 
 #include "direct/st_direct.h"
+#include "core/st_ahead.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
 
@@ -270,17 +271,6 @@ ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
     return UCS_OK;
 }
 
-/* Once a kernel of the application has waited for a use it touches nothing more
- * in it */
-static int ucp_st_direct_pair_is_open(const ucp_st_op_t *op, uint64_t use)
-{
-    const ucs_gstream_pair_record_t *record =
-            ucp_st_direct_op(op)->pairing.record;
-
-    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
-           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
-}
-
 /* A kernel of the application that has not done what was posted ahead may look
  * at both once more: then they stay, and its waits end */
 void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
@@ -290,7 +280,7 @@ void ucp_st_direct_pair_release(ucp_st_direct_op_t *direct, int is_alone)
     if (direct->pairing.record == NULL) {
         return;
     }
-    is_ahead = ucp_st_direct_pair_is_open(direct->op, direct->op->ahead);
+    is_ahead = ucp_st_ahead_is_open(direct->pairing.record, direct->op->ahead);
     if (is_alone && !direct->is_lost && !is_ahead) {
         __atomic_store_n(&direct->pairing.record->key, 0, __ATOMIC_RELEASE);
         ucp_st_direct_record_put(direct->pairing.record);
@@ -355,7 +345,12 @@ static ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
     return status;
 }
 
-/* Kernels look at `posted` first */
+static ucs_gstream_pair_record_t *
+ucp_st_direct_pair_own_record(const ucp_st_op_t *op)
+{
+    return ucp_st_direct_op(op)->pairing.record;
+}
+
 static ucs_status_t ucp_st_direct_pair_post(ucp_st_op_t *op,
                                             ucp_st_queue_h queue, uint64_t uses)
 {
@@ -365,13 +360,6 @@ static ucs_status_t ucp_st_direct_pair_post(ucp_st_op_t *op,
     if (direct->proto != UCP_ST_DIRECT_PAIRED) {
         return ucp_st_direct_pair_refuse(op);
     }
-    if (!ucs_gstream_pair_serves(queue->stream, op->memory.type,
-                                 op->memory.device)) {
-        ucp_st_refuse(queue, "uses of operation %p ahead: its buffer is in "
-                      "device %d, and the queue's stream is not of that or of "
-                      "another context", op, op->memory.device);
-        return UCS_ERR_UNSUPPORTED;
-    }
     /* A kernel of another stream may be about to end the last one */
     if (direct->is_threaded &&
         (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < op->started)) {
@@ -380,17 +368,13 @@ static ucs_status_t ucp_st_direct_pair_post(ucp_st_op_t *op,
         return UCS_ERR_BUSY;
     }
     ucp_st_direct_use_stream(direct, queue);
-    if (op->ahead < op->started) {
-        __atomic_store_n(&record->first, op->started + 1, __ATOMIC_RELEASE);
-    }
-    __atomic_store_n(&record->posted, op->started + uses, __ATOMIC_RELEASE);
     return UCS_OK;
 }
 
 const ucp_st_lane_ahead_ops_t ucp_st_direct_ahead = {
     .device  = ucp_st_direct_pair_device,
-    .post    = ucp_st_direct_pair_post,
-    .is_open = ucp_st_direct_pair_is_open
+    .record  = ucp_st_direct_pair_own_record,
+    .post    = ucp_st_direct_pair_post
 };
 
 /* All starts before have begun: a use starts behind the wait for the last one

@@ -344,8 +344,8 @@ ucs_status_t ucp_st_req_peer_status(const ucp_st_req_t *req)
 }
 
 /* UCP has found nothing to do: receives from peers that have left in order,
- * long enough ago, get nothing any more. Non-zero if there are others from such
- * peers. */
+ * long enough ago, get nothing any more. Non-zero if there was one from such a
+ * peer: look again soon. */
 static int ucp_st_batch_end_late(ucp_st_worker_h worker)
 {
     double now  = ucp_st_worker_now();

@@ -32,8 +32,8 @@
 #endif
 
 #include "trig/st_trig.h"
+#include "core/st_ahead.h"
 #include "core/st_log.h"
-#include "core/st_queue.h"
 #include "core/st_stage.h"
 #include "core/st_worker.h"
 
@@ -142,14 +142,6 @@ void ucp_st_trig_leave_queue(ucp_st_op_t *op, ucp_st_queue_h queue)
     }
 }
 
-static int ucp_st_trig_ahead_is_open(const ucp_st_op_t *op, uint64_t use)
-{
-    const ucs_gstream_pair_record_t *record = ucp_st_trig_op(op)->record;
-
-    return (__atomic_load_n(&record->waited, __ATOMIC_ACQUIRE) < use) ||
-           (__atomic_load_n(&record->ended, __ATOMIC_ACQUIRE) < use);
-}
-
 void ucp_st_trig_ahead_release(ucp_st_op_t *op)
 {
     ucp_st_trig_op_t *trig = ucp_st_trig_op(op);
@@ -160,7 +152,7 @@ void ucp_st_trig_ahead_release(ucp_st_op_t *op)
         return;
     }
     ucp_st_trig_late_del(&trig->starting);
-    if (!ucp_st_trig_ahead_is_open(op, op->ahead)) {
+    if (!ucp_st_ahead_is_open(trig->record, op->ahead)) {
         ucp_st_trig_record_put(trig->record);
         return;
     }
@@ -290,33 +282,21 @@ static ucs_status_t ucp_st_trig_ahead_device(ucp_st_op_t *op,
     return UCS_OK;
 }
 
-/* Kernels look at `posted` first. What finds no entry is posted later. */
+static ucs_gstream_pair_record_t *
+ucp_st_trig_ahead_record(const ucp_st_op_t *op)
+{
+    return ucp_st_trig_op(op)->record;
+}
+
+/* What finds no entry is posted later */
 static ucs_status_t ucp_st_trig_ahead_post(ucp_st_op_t *op,
                                            ucp_st_queue_h queue, uint64_t uses)
 {
-    ucs_gstream_pair_record_t *record = ucp_st_trig_op(op)->record;
-    ucs_status_t status;
-
-    if (!ucs_gstream_pair_serves(queue->stream, op->memory.type,
-                                 op->memory.device)) {
-        ucp_st_refuse(queue, "uses of operation %p ahead: its buffer is in "
-                      "device %d, and the queue's stream is not of that or of "
-                      "another context", op, op->memory.device);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    status = ucp_st_trig_post(op, op->started + uses);
-    if (status != UCS_OK) {
-        return status;
-    }
-    if (op->ahead < op->started) {
-        __atomic_store_n(&record->first, op->started + 1, __ATOMIC_RELEASE);
-    }
-    __atomic_store_n(&record->posted, op->started + uses, __ATOMIC_RELEASE);
-    return UCS_OK;
+    return ucp_st_trig_post(op, op->started + uses);
 }
 
 const ucp_st_lane_ahead_ops_t ucp_st_trig_ahead = {
     .device  = ucp_st_trig_ahead_device,
-    .post    = ucp_st_trig_ahead_post,
-    .is_open = ucp_st_trig_ahead_is_open
+    .record  = ucp_st_trig_ahead_record,
+    .post    = ucp_st_trig_ahead_post
 };
