@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     MPIX_Host_stream_create(&stream); /* in place of a GPU's */
     MPIX_Create_queue(stream, &queue);
     for (i = 0; i < BUFFERS; ++i) {
-        MPI_Request request; /* of which nobody asks again */
+        MPI_Request request; /* dropped */
 
         src[i] = (1000 * rank) + i;
         MPIX_Enqueue_recv(&dst[i], 1, MPI_INT, left, i, MPI_COMM_WORLD, queue,

@@ -15,7 +15,7 @@
  *   stream:  wait: sent >= all started so far  stream: wait: landed >= the same
  *
  * A start is one store for all messages since the last one. A stream may start
- * STARTS times before it waits, which two_count.pml's sum does not bear: start
+ * STARTS times before it waits, which two_count.pml's sum is unsound for: start
  * i+1 would count for clear-to-send i. So each message has a trigger of its own
  * while it is under way, one of RING: the sender announces a message once its
  * trigger is free. Hosts announce and post at any time, ahead of the streams or

@@ -673,8 +673,8 @@ ucs_status_t ucp_st_op_device(ucp_st_op_h op, ucp_st_device_op_t *device);
  *
  * A use that no kernel has begun may be taken back, by @ref ucp_st_op_free; so
  * it is no error if the peer frees its half before it. On lane trig a send that
- * has failed cannot be freed (UCS_ERR_BUSY) before the NIC is rid of the writes
- * that were posted for it, which is soon unless the peer stands still. Each
+ * has failed cannot be freed (UCS_ERR_BUSY) while the NIC holds writes that
+ * were posted for it, which is not for long unless the peer is stopped. Each
  * operation that is freed so, or has failed before kernels have waited for all,
  * keeps some 400 bytes for the life of the process, as kernels may still look
  * there; on lane trig some 500 and a page for each NIC.
