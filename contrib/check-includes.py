@@ -78,7 +78,7 @@ LAYERS = {
         "direct": r"(core|ctrl|direct)/.*",
         "host": r"(core|ctrl|host)/.*",
         "rma": r"(core|ctrl|rma)/.*|(trig|direct)/st_(trig|direct)_rma\.h",
-        "tag": r"(core|ctrl|tag)/.*",
+        "tag": r"(core|ctrl|tag)/.*|trig/st_trig_rma\.h",
         "channel": r"channel/.*|core/st_(log|stack)\.h",
     },
     "src/prov/cxiemu": {

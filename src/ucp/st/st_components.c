@@ -15,12 +15,14 @@
 #include "host/st_host.h"
 #include "rma/st_rma.h"
 #include "tag/st_batch.h"
+#include "tag/st_fifo.h"
 #include "trig/st_trig.h"
 
 /* What is before ctrl adds to its UCP worker, which it serves from then on */
 const ucp_st_component_t *const ucp_st_components[UCP_ST_NUM_COMPONENTS] = {
     &ucp_st_rma_component,
     &ucp_st_tag_component,
+    &ucp_st_fifo_component,
     &ucp_st_ctrl_component,
     &ucp_st_watch_component
 };

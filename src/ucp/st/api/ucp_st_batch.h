@@ -27,6 +27,20 @@
  *
  * The UCP worker must be of UCS_THREAD_MODE_MULTI and its context have
  * UCP_FEATURE_TAG; the library's own is.
+ *
+ * FIFOs. A message whose `scope` is set is of the FIFO of its peer, scope and
+ * tag: message i that one side starts goes to receive i that the other starts,
+ * in the order of the calls that enqueue the starts. Both sides set the scope,
+ * and name the peer and the whole tag. So the hosts match such a message while
+ * the streams are on the way to it, and where lane trig reaches the peer the
+ * NICs move it: no thread of the host takes part once both streams have come to
+ * their starts. What streams start, the first start of a (peer, tag) as well as
+ * the thousandth, is one store for all of a start, and a wait looks at one word.
+ * Else it goes as the messages above do, with a tag that is made of these three;
+ * a receive of the application that takes any tag would take it, too.
+ *
+ * Its receive may be longer than the message. One that is shorter is an error of
+ * both sides, or of the receive alone where UCP moves it.
  */
 #ifndef UCP_ST_BATCH_H_
 #define UCP_ST_BATCH_H_
@@ -47,7 +61,8 @@ enum ucp_st_msg_params_field {
     UCP_ST_MSG_PARAM_FIELD_LENGTH   = 1u << 1,
     UCP_ST_MSG_PARAM_FIELD_PEER     = 1u << 2,
     UCP_ST_MSG_PARAM_FIELD_TAG      = 1u << 3,
-    UCP_ST_MSG_PARAM_FIELD_TAG_MASK = 1u << 4
+    UCP_ST_MSG_PARAM_FIELD_TAG_MASK = 1u << 4,
+    UCP_ST_MSG_PARAM_FIELD_SCOPE    = 1u << 5
 };
 
 
@@ -64,6 +79,9 @@ typedef struct ucp_st_msg_params {
     ucp_tag_t     tag;        /**< Sent, or to be matched */
     ucp_tag_t     tag_mask;   /**< Of a receive: bits of the tag that must be
                                    equal; all if not set */
+    uint64_t      scope;      /**< If set, the message is of a FIFO, see above:
+                                   a number that keeps users apart, as an
+                                   operation's */
 } ucp_st_msg_params_t;
 
 

@@ -69,6 +69,9 @@ typedef struct ucp_st_lane_stats {
     uint64_t rmas;           /**< One-sided operations enqueued; a signal counts
                                   if it is alone, or goes over another lane
                                   than its put */
+    uint64_t msgs;           /**< Messages that are used once (ucp_st_batch.h)
+                                  started; under "host" those that UCP has got
+                                  */
 } ucp_st_lane_stats_t;
 
 

@@ -71,6 +71,11 @@ int ucp_st_peer_hook_zero(ucp_st_peer_h peer)
     return 0;
 }
 
+void ucp_st_peer_hook_fifo(ucp_st_peer_h peer,
+                           const struct ucp_st_ctrl_fifo *msg)
+{
+}
+
 void ucp_st_queue_hook_none(ucp_st_queue_h queue)
 {
 }

@@ -13,6 +13,7 @@
 #include <ucp_st.h>
 
 struct ucp_st_waits;
+struct ucp_st_ctrl_fifo;
 
 /** Objects that have private data of components and lanes. */
 typedef enum {
@@ -30,6 +31,7 @@ typedef enum {
     UCP_ST_PRIV_WATCH,
     UCP_ST_PRIV_RMA,
     UCP_ST_PRIV_TAG,
+    UCP_ST_PRIV_FIFO,
     UCP_ST_PRIV_LANES,
     UCP_ST_PRIV_LAST = UCP_ST_PRIV_LANES + UCP_ST_LANE_LAST
 } ucp_st_priv_t;
@@ -97,6 +99,9 @@ typedef struct ucp_st_peer_hooks {
 
     /** Non-zero while is_used() is, or while a stream waits for the peer. */
     int (*is_awaited)(ucp_st_peer_h peer);
+
+    /** The peer, which is not gone, has sent this of a message of a FIFO. */
+    void (*fifo)(ucp_st_peer_h peer, const struct ucp_st_ctrl_fifo *msg);
 } ucp_st_peer_hooks_t;
 
 /** The worker's lock is held, unless a function says otherwise. */
@@ -129,7 +134,7 @@ typedef struct ucp_st_component {
     ucp_st_queue_hooks_t  queue;
 } ucp_st_component_t;
 
-#define UCP_ST_NUM_COMPONENTS 4
+#define UCP_ST_NUM_COMPONENTS 5
 
 /** All of them, in the order in which they are opened. */
 extern const ucp_st_component_t *const
@@ -155,6 +160,8 @@ void ucp_st_worker_hook_waits(ucp_st_worker_h worker,
                               struct ucp_st_waits *waits);
 void ucp_st_peer_hook_none(ucp_st_peer_h peer);
 int ucp_st_peer_hook_zero(ucp_st_peer_h peer);
+void ucp_st_peer_hook_fifo(ucp_st_peer_h peer,
+                           const struct ucp_st_ctrl_fifo *msg);
 void ucp_st_queue_hook_none(ucp_st_queue_h queue);
 int ucp_st_queue_hook_zero(ucp_st_queue_h queue);
 void ucp_st_queue_hook_count(ucp_st_queue_h queue, ucp_st_stats_t *stats);

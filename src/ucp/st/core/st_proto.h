@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 26
+#define UCP_ST_PROTO_VERSION 27
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u
@@ -87,6 +87,7 @@ typedef enum {
     UCP_ST_CTRL_LEAVE,      /**< The worker matches nothing more */
     UCP_ST_CTRL_BYE,        /**< The worker is being destroyed */
     UCP_ST_CTRL_BYE_ACK,    /**< ... and is not needed any more */
+    UCP_ST_CTRL_FIFO,       /**< Of a message of a FIFO */
     UCP_ST_CTRL_LAST
 } ucp_st_ctrl_type_t;
 
@@ -135,6 +136,47 @@ typedef struct ucp_st_ctrl_op {
     int32_t           status;    /**< UNMATCH: why, for the receiver */
 } __attribute__((packed)) ucp_st_ctrl_op_t;
 
+/** What is said of a message of a FIFO. */
+typedef enum {
+    UCP_ST_FIFO_RECV,   /**< A receive was started: its room, and keys */
+    UCP_ST_FIFO_SEND,   /**< Its send was, too: its length, and a key */
+    UCP_ST_FIFO_READY,  /**< Hosts move it: the receive's stream is there */
+    UCP_ST_FIFO_ASK,    /**< The receive's host wants to know whether ... */
+    UCP_ST_FIFO_DONE,   /**< ... the data is there, which it is now */
+    UCP_ST_FIFO_CANCEL, /**< This half has ended, `status` says why, and nothing
+                             of it can be written any more */
+    UCP_ST_FIFO_CLOSED, /**< ... nor of the other one */
+    UCP_ST_FIFO_LAST
+} ucp_st_fifo_what_t;
+
+/** Bytes of a remote key of lane trig. */
+#define UCP_ST_PROTO_KEY 32
+
+/** Of a RECV: where the data goes, and where an empty message writes a byte; of
+ *  a SEND: where clear-to-send goes. */
+enum {
+    UCP_ST_FIFO_KEY_DATA,
+    UCP_ST_FIFO_KEY_EMPTY,
+    UCP_ST_FIFO_KEY_CLEAR = UCP_ST_FIFO_KEY_DATA,
+    UCP_ST_FIFO_NUM_KEYS  = 2
+};
+
+/** UCP_ST_CTRL_FIFO */
+typedef struct ucp_st_ctrl_fifo {
+    ucp_st_ctrl_hdr_t hdr;
+    uint8_t           what;      /**< @ref ucp_st_fifo_what_t */
+    uint8_t           dir;       /**< @ref ucp_st_dir_t of the half of the
+                                      worker that sends this */
+    uint8_t           is_staged; /**< RECV: the host copies what comes */
+    uint8_t           is_handed; /**< SEND: the hosts move it */
+    int32_t           status;
+    uint64_t          tag;
+    uint64_t          scope;
+    uint64_t          number;    /**< Of the message in its FIFO, from 1 */
+    uint64_t          length;    /**< In bytes */
+    uint8_t           keys[UCP_ST_FIFO_NUM_KEYS][UCP_ST_PROTO_KEY];
+} __attribute__((packed)) ucp_st_ctrl_fifo_t;
+
 /** Longest message. */
 #define UCP_ST_CTRL_MAX \
     (sizeof(ucp_st_ctrl_op_t) + (UCP_ST_LANE_LAST - 1) * \
@@ -156,5 +198,6 @@ _Static_assert(sizeof(ucp_st_ctrl_hdr_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_ctrl_match_t) == 44, "wire format");
 _Static_assert(sizeof(ucp_st_ctrl_offer_t) == 4, "wire format");
 _Static_assert(sizeof(ucp_st_ctrl_op_t) == 32, "wire format");
+_Static_assert(sizeof(ucp_st_ctrl_fifo_t) == 108, "wire format");
 
 #endif

@@ -32,6 +32,16 @@ static void ucp_st_receive_handle_ping(ucp_st_peer_t *peer,
 {
 }
 
+static void ucp_st_receive_handle_fifo(ucp_st_peer_t *peer,
+                                       const ucp_st_ctrl_fifo_t *msg)
+{
+    const ucp_st_component_t *component;
+
+    ucp_st_for_each_component(component) {
+        component->peer.fifo(peer, msg);
+    }
+}
+
 static const ucp_st_receive_handler_t
 ucp_st_receive_handlers[UCP_ST_CTRL_LAST] = {
     [UCP_ST_CTRL_BIND]        = ucp_st_match_handle_bind,
@@ -70,7 +80,8 @@ static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
     }
     min_length = (hdr->type == UCP_ST_CTRL_MATCH) ?
                          sizeof(ucp_st_ctrl_match_t) :
-                         sizeof(ucp_st_ctrl_op_t);
+                 (hdr->type == UCP_ST_CTRL_FIFO) ?
+                         sizeof(ucp_st_ctrl_fifo_t) : sizeof(ucp_st_ctrl_op_t);
     if ((hdr->length < min_length) || (hdr->length > length)) {
         return 0;
     }
@@ -78,6 +89,8 @@ static size_t ucp_st_receive(ucp_st_peer_t *peer, const uint8_t *data,
         ucp_st_receive_from_gone(peer, hdr->type);
     } else if (hdr->type == UCP_ST_CTRL_MATCH) {
         ucp_st_match_handle(peer, (const ucp_st_ctrl_match_t*)hdr);
+    } else if (hdr->type == UCP_ST_CTRL_FIFO) {
+        ucp_st_receive_handle_fifo(peer, (const ucp_st_ctrl_fifo_t*)hdr);
     } else {
         ucp_st_receive_handlers[hdr->type](peer, (const ucp_st_ctrl_op_t*)hdr);
     }

@@ -109,8 +109,9 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
         name = ucp_st_lane_table[attr->lanes[i]]->name;
         lane = &stats->lanes[attr->lanes[i]];
         fprintf(stream, "%s_starts %lu\n%s_waits %lu\n%s_matches %lu\n"
-                "%s_rmas %lu\n", name, lane->starts, name, lane->waits, name,
-                lane->matches, name, lane->rmas);
+                "%s_rmas %lu\n%s_msgs %lu\n", name, lane->starts, name,
+                lane->waits, name, lane->matches, name, lane->rmas, name,
+                lane->msgs);
     }
     fprintf(stream, "writes_posted %lu\nwrites_fired %lu\n",
             stats->writes_posted, stats->writes_fired);

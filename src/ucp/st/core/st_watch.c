@@ -258,7 +258,8 @@ const ucp_st_component_t ucp_st_watch_component = {
         .init       = ucp_st_peer_hook_none,
         .gone       = ucp_st_watch_peer_gone,
         .is_used    = ucp_st_peer_hook_zero,
-        .is_awaited = ucp_st_peer_hook_zero
+        .is_awaited = ucp_st_peer_hook_zero,
+        .fifo       = ucp_st_peer_hook_fifo
     },
     .queue  = {
         .init    = ucp_st_queue_hook_none,

@@ -758,7 +758,8 @@ const ucp_st_component_t ucp_st_rma_component = {
         .init       = ucp_st_rma_peer_init,
         .gone       = ucp_st_rma_peer_gone,
         .is_used    = ucp_st_rma_peer_is_used,
-        .is_awaited = ucp_st_rma_peer_is_awaited
+        .is_awaited = ucp_st_rma_peer_is_awaited,
+        .fifo       = ucp_st_peer_hook_fifo
     },
     .queue  = {
         .init    = ucp_st_rma_queue_init,

@@ -109,9 +109,7 @@ static void ucp_st_batch_abort_receives(ucp_st_worker_h worker,
     }
 }
 
-/* A message failed: put its queue in error, cancel the queue's receives, and
- * let its waits pass once there are none */
-static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
+void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
 {
     ucp_st_queue_h queue = req->queue;
     ucp_st_queue_batch_t *batch;
@@ -132,9 +130,7 @@ static void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status)
     ucp_st_batch_update_word(queue);
 }
 
-/* The message is complete: tell the queue, if its start was enqueued. The
- * message is gone if the user has freed it. */
-static void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
+void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
 {
     ucp_st_queue_h queue        = req->queue;
     ucp_st_queue_batch_t *batch = (queue != NULL) ? ucp_st_queue_batch(queue) :
@@ -158,7 +154,7 @@ static void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
     if ((batch != NULL) && was_started) {
         if (req->info.status != UCS_OK) {
             ucp_st_req_fail_queue(req, req->info.status);
-        } else {
+        } else if (!req->is_fifo) {
             ++batch->done;
             ucp_st_batch_update_word(queue);
         }
@@ -213,7 +209,8 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
     ucp_st_req_info_t info = {
         .status     = status,
         .length     = tag_info->length,
-        .sender_tag = tag_info->sender_tag
+        .sender_tag = (req->ucp_tag != req->tag) ? req->tag :
+                                                   tag_info->sender_tag
     };
 
     if ((status == UCS_OK) && (req->stage != NULL) && (info.length > 0)) {
@@ -247,7 +244,7 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
         }
     }
     return ucp_tag_send_nbx(ep, ucp_st_batch_data(req), req->length,
-                            req->tag, &param);
+                            req->ucp_tag, &param);
 }
 
 /* UCX 1.13 tells length and tag of a message that is here already only to a
@@ -263,7 +260,7 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
     };
 
     return ucp_tag_recv_nbx(req->worker->ucp_worker, ucp_st_batch_data(req),
-                            req->length, req->tag, req->tag_mask, &param);
+                            req->length, req->ucp_tag, req->tag_mask, &param);
 }
 
 /* A call of UCP for a message has returned. If the message is complete by now,
@@ -299,6 +296,7 @@ static void ucp_st_batch_post(ucp_st_req_t *req)
         ++ucp_st_queue_batch(req->queue)->receives;
     }
     ++worker->stats.proxied;
+    ++worker->stats.lanes[UCP_ST_LANE_HOST].msgs;
     req->is_calling = 1;
     ucp_st_worker_unlock(worker);
     request = is_send ? ucp_st_batch_send(req) : ucp_st_batch_recv(req);
@@ -739,7 +737,8 @@ const ucp_st_component_t ucp_st_tag_component = {
         .init       = ucp_st_peer_hook_none,
         .gone       = ucp_st_batch_peer_gone,
         .is_used    = ucp_st_batch_peer_is_used,
-        .is_awaited = ucp_st_peer_hook_zero
+        .is_awaited = ucp_st_peer_hook_zero,
+        .fifo       = ucp_st_peer_hook_fifo
     },
     /* Messages go on without their queue; they look at its status themselves */
     .queue  = {

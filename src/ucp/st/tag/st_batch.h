@@ -31,6 +31,8 @@
 
 #include <pthread.h>
 
+struct ucp_st_fifo_msg;
+
 typedef enum {
     UCP_ST_REQ_ENQUEUED,
     UCP_ST_REQ_STARTED,
@@ -61,7 +63,11 @@ typedef struct ucp_st_req {
                                        device (core/st_stage.h); or NULL */
     ucs_gstream_memory_attr_t memory; /* of the buffer */
     ucp_tag_t           tag;
+    ucp_tag_t           ucp_tag;    /* that UCP is given */
     ucp_tag_t           tag_mask;
+    struct ucp_st_fifo_msg *msg;    /* on the way by a FIFO, or NULL */
+    int                 is_fifo;    /* it is, or was: in no list here, and not
+                                       counted by the queue's word */
     ucp_st_req_state_t  state;
     ucp_st_req_info_t   info;       /* once DONE */
     int                 is_freed;   /* by the user */
@@ -133,6 +139,14 @@ ucs_status_t ucp_st_batch_make_ready(ucp_st_worker_h worker);
 /** Change the state along an edge of the diagram. The lock is held, as it is
  *  for the next ones. */
 void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
+
+/** The message is complete: tell the queue, if its start was enqueued. The
+ *  message is gone if the user has freed it. */
+void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info);
+
+/** A message failed: put its queue in error, cancel the queue's receives, and
+ *  let its waits pass once there are none. */
+void ucp_st_req_fail_queue(ucp_st_req_t *req, ucs_status_t status);
 
 /** The message has ended before UCP got it: tell the queue, if its start was
  *  enqueued. The message is gone if the user has freed it. */

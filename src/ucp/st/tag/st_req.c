@@ -12,6 +12,7 @@
 #endif
 
 #include "tag/st_batch.h"
+#include "tag/st_fifo.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_progress.h"
@@ -22,8 +23,8 @@
 
 #include <stdlib.h>
 
-/* A start or a wait, and its span */
-#define UCP_ST_BATCH_CMDS (1 + UCP_ST_TRACE_MAX_CMDS)
+/* A start or a wait of what UCP moves, one of FIFOs, and their span */
+#define UCP_ST_BATCH_CMDS (2 + UCP_ST_TRACE_MAX_CMDS)
 
 #define UCP_ST_MSG_PARAM(_params, _name, _FLAG, _default) \
     UCS_PARAM_VALUE(UCP_ST_MSG_PARAM_FIELD, _params, _name, _FLAG, _default)
@@ -49,6 +50,7 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         .tag_mask    = UCP_ST_MSG_PARAM(params, tag_mask, TAG_MASK, UINT64_MAX),
         .peer        = UCP_ST_MSG_PARAM(params, peer, PEER, peer)
     };
+    req->ucp_tag = req->tag;
     if ((req->buffer == NULL) && (req->length > 0)) {
         ucs_error("message of %zu bytes without a buffer", req->length);
         return UCS_ERR_INVALID_PARAM;
@@ -70,6 +72,19 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
     return UCS_OK;
 }
 
+/* Find out who moves the message */
+static ucs_status_t ucp_st_req_open(ucp_st_req_t *req,
+                                    const ucp_st_msg_params_t *params)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (params->field_mask & UCP_ST_MSG_PARAM_FIELD_SCOPE) {
+        status = ucp_st_fifo_enqueue(req, req->queue, params->scope);
+    }
+    return ((status != UCS_OK) || (req->msg != NULL)) ?
+           status : ucp_st_batch_make_ready(req->worker);
+}
+
 static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
                                        const ucp_st_msg_params_t *params,
                                        ucp_st_req_h *req_p)
@@ -82,9 +97,6 @@ static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
         return status;
     }
     status = ucp_st_queue_status(queue);
-    if (status == UCS_OK) {
-        status = ucp_st_batch_make_ready(queue->worker);
-    }
     if (status != UCS_OK) {
         return status;
     }
@@ -93,14 +105,23 @@ static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
         return UCS_ERR_NO_MEMORY;
     }
     status = ucp_st_req_init(req, queue, dir, params);
+    if (status == UCS_OK) {
+        status = ucp_st_req_open(req, params);
+    }
     ucp_st_worker_lock(queue->worker);
     if (status == UCS_OK) {
         status = ucp_st_req_peer_status(req);
     }
     if (status != UCS_OK) {
+        if (req->msg != NULL) {
+            ucp_st_fifo_withdraw(req);
+        }
         ucp_st_req_release(req);
     } else {
-        ucs_list_add_tail(&ucp_st_queue_batch(queue)->enqueued, &req->list);
+        if (req->msg == NULL) {
+            ucs_list_add_tail(&ucp_st_queue_batch(queue)->enqueued,
+                              &req->list);
+        }
         if (req_p == NULL) {
             req->is_freed = 1;
         } else {
@@ -167,30 +188,39 @@ static uint64_t ucp_st_batch_link(ucp_st_queue_h queue,
 ucs_status_t ucp_st_enqueue_batch_start(ucp_st_queue_h queue)
 {
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    size_t num_cmds     = 0;
+    size_t num_stores   = 0;
+    uint64_t count      = 0;
     ucp_st_queue_batch_t *batch;
-    size_t num_cmds;
-    uint64_t count;
 
     if (status != UCS_OK) {
         return status;
     }
-    batch = ucp_st_queue_batch(queue);
-    if (ucs_list_is_empty(&batch->enqueued)) {
-        return UCS_OK;
+    batch    = ucp_st_queue_batch(queue);
+    num_cmds = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    status   = ucp_st_fifo_start(queue, &queue->cmds[num_cmds], &num_stores);
+    if ((status != UCS_OK) ||
+        ((num_stores == 0) && ucs_list_is_empty(&batch->enqueued))) {
+        return status;
     }
-    /* Once the command is enqueued, the service thread may have the messages,
-     * and may have freed them: the list must not be looked at any more */
-    count     = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
-    num_cmds  = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
-    num_cmds += ucp_st_queue_add_func(queue, ucp_st_batch_start_func,
-                                      ucs_list_head(&batch->enqueued,
-                                                    ucp_st_req_t, list),
-                                      0, &queue->cmds[num_cmds]);
-    status    = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_START);
+    num_cmds += num_stores;
+    if (!ucs_list_is_empty(&batch->enqueued)) {
+        /* Once the command is enqueued, the service thread may have the
+         * messages, and may have freed them: the list must not be looked at any
+         * more */
+        count     = ucp_st_batch_link(queue, UCP_ST_REQ_STARTED);
+        num_cmds += ucp_st_queue_add_func(queue, ucp_st_batch_start_func,
+                                          ucs_list_head(&batch->enqueued,
+                                                        ucp_st_req_t, list),
+                                          0, &queue->cmds[num_cmds]);
+    }
+    status = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_START);
     if (ucp_st_queue_is_submitted(queue, status)) {
         ucs_list_head_init(&batch->enqueued);
         batch->started += count;
-    } else {
+        (void)ucp_st_queue_count(&queue->start_cmds, num_stores);
+        ucp_st_fifo_started(queue);
+    } else if (count > 0) {
         (void)ucp_st_batch_link(queue, UCP_ST_REQ_ENQUEUED);
     }
     return status;
@@ -201,25 +231,29 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
     ucp_st_queue_batch_t *batch;
     ucs_gstream_cmd_t *cmd;
-    size_t num_cmds;
+    size_t num_cmds, num_words;
 
     if (status != UCS_OK) {
         return status;
     }
-    batch = ucp_st_queue_batch(queue);
-    if (batch->waited == batch->started) {
+    batch     = ucp_st_queue_batch(queue);
+    num_cmds  = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL, queue->cmds);
+    num_words = ucp_st_fifo_wait(queue, &queue->cmds[num_cmds]);
+    if ((num_words == 0) && (batch->waited == batch->started)) {
         return UCS_OK;
     }
-    num_cmds            = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
-                                           queue->cmds);
-    cmd                 = &queue->cmds[num_cmds++];
-    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_BATCH];
-    cmd->u.word.value   = batch->started;
-    status              = ucp_st_batch_enqueue(queue, num_cmds,
-                                               UCP_ST_TRACE_BATCH_WAIT);
+    num_cmds += num_words;
+    if (batch->waited != batch->started) {
+        cmd                 = &queue->cmds[num_cmds++];
+        cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+        cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_BATCH];
+        cmd->u.word.value   = batch->started;
+    }
+    status = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_WAIT);
     if (status == UCS_OK) {
         batch->waited = batch->started;
+        (void)ucp_st_queue_count(&queue->wait_words, num_words);
+        ucp_st_fifo_waited(queue);
     }
     return status;
 }
@@ -252,6 +286,9 @@ ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
         return status;
     }
     if (ucp_st_req_state(req) != UCP_ST_REQ_DONE) {
+        if (req->is_fifo) {
+            ucp_st_fifo_ask(req);
+        }
         ucp_st_progress(req->worker);
     }
     return ucp_st_req_get_info(req, info);
@@ -272,6 +309,9 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
             (void)ucp_st_req_get_info(req, info);
             return UCS_ERR_NO_MESSAGE;
         }
+        if (req->is_fifo) {
+            ucp_st_fifo_ask(req);
+        }
         ucp_st_progress_pause(&idle_rounds, ucp_st_progress(req->worker));
     }
     return ucp_st_req_get_info(req, info);
@@ -280,7 +320,11 @@ ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
 /* Cancel a message that no command of a stream names; the lock is held */
 static void ucp_st_req_withdraw(ucp_st_req_t *req)
 {
-    ucs_list_del(&req->list);
+    if (req->msg != NULL) {
+        ucp_st_fifo_withdraw(req);
+    } else {
+        ucs_list_del(&req->list);
+    }
     ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
 }
 
@@ -297,6 +341,8 @@ ucs_status_t ucp_st_req_cancel(ucp_st_req_h req)
     } else if ((req->state == UCP_ST_REQ_POSTED) &&
                (req->dir == UCP_ST_DIR_SEND)) {
         status = UCS_ERR_UNSUPPORTED;
+    } else if (req->is_fifo) {
+        ucp_st_fifo_cancel(req, UCS_ERR_CANCELED);
     } else if (req->state != UCP_ST_REQ_DONE) {
         ucp_st_req_abort(req, UCS_ERR_CANCELED);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_trig_rma.h - what one-sided operations use of the trig lane. Where a
- * function does not say otherwise the worker's lock is held.
+ * st_trig_rma.h - what one-sided operations, and messages of FIFOs, use of the
+ * trig lane. Where a function does not say otherwise the worker's lock is held.
  */
 #ifndef UCP_ST_TRIG_RMA_H_
 #define UCP_ST_TRIG_RMA_H_

@@ -1,0 +1,1057 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_fifo.c - FIFOs: the numbers of messages, what the two sides say of them,
+ * those that hosts move, and their end.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "tag/st_fifo.h"
+#include "tag/st_fifo_nic.h"
+#include "core/st_log.h"
+#include "core/st_peer.h"
+#include "core/st_progress.h"
+#include "core/st_waits.h"
+#include "core/st_watch.h"
+#include "ctrl/st_ctrl.h"
+
+#include <ucs_gstream_memory.h>
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+
+/* When the thread looks again whether streams have come to messages that it is
+ * to move, milliseconds */
+#define UCP_ST_FIFO_LOOK_TIME 1
+
+/* How long the end of a worker waits for sends, seconds */
+#define UCP_ST_FIFO_LEAVE_TIME 1.0
+
+static ucp_st_fifo_peer_t *ucp_st_fifo_peer(ucp_st_peer_t *peer)
+{
+    return peer->priv[UCP_ST_PRIV_FIFO];
+}
+
+/* Find a FIFO, or make it: NULL without memory */
+static ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
+                                      ucp_st_key_id_t id)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(peer->worker);
+    ucp_st_fifo_key_t key = {.uuid = peer->uuid, .id = id, .dir = dir};
+    ucp_st_fifo_t *fifo;
+    khiter_t iter;
+    int ret;
+
+    iter = kh_get(ucp_st_fifos, &fifos->table, key);
+    if (iter != kh_end(&fifos->table)) {
+        return kh_value(&fifos->table, iter);
+    }
+    fifo = calloc(1, sizeof(*fifo));
+    if (fifo == NULL) {
+        return NULL;
+    }
+    iter = kh_put(ucp_st_fifos, &fifos->table, key, &ret);
+    if (ret < 0) {
+        free(fifo);
+        return NULL;
+    }
+    kh_value(&fifos->table, iter) = fifo;
+    fifo->peer                    = peer;
+    fifo->id                      = id;
+    fifo->dir                     = dir;
+    ucs_list_head_init(&fifo->msgs);
+    ucs_list_head_init(&fifo->heard);
+    ucs_list_add_tail(&ucp_st_fifo_peer(peer)->list, &fifo->list);
+    return fifo;
+}
+
+/* Also of one that is gone here, by its number */
+static void ucp_st_fifo_post(ucp_st_fifo_t *fifo, uint64_t number,
+                             ucp_st_fifo_what_t what, ucs_status_t status)
+{
+    ucp_st_ctrl_fifo_t *ctrl = ucp_st_ctrl_begin(fifo->peer, UCP_ST_CTRL_FIFO,
+                                                 sizeof(*ctrl));
+    ucp_st_ctrl_hdr_t hdr;
+
+    if (ctrl != NULL) {
+        hdr   = ctrl->hdr;
+        *ctrl = (ucp_st_ctrl_fifo_t){
+            .hdr    = hdr,
+            .what   = what,
+            .dir    = fifo->dir,
+            .status = status,
+            .tag    = fifo->id.tag,
+            .scope  = fifo->id.scope,
+            .number = number
+        };
+    }
+}
+
+void ucp_st_fifo_tell(ucp_st_fifo_msg_t *msg, ucp_st_fifo_what_t what)
+{
+    ucp_st_fifo_post(msg->fifo, msg->number, what, msg->status);
+}
+
+/* RECV or SEND */
+static void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_t *fifo      = msg->fifo;
+    ucp_st_ctrl_fifo_t *ctrl = ucp_st_ctrl_begin(fifo->peer, UCP_ST_CTRL_FIFO,
+                                                 sizeof(*ctrl));
+    ucp_st_ctrl_hdr_t hdr;
+
+    if (ctrl != NULL) {
+        hdr   = ctrl->hdr;
+        *ctrl = (ucp_st_ctrl_fifo_t){
+            .hdr       = hdr,
+            .what      = ucp_st_fifo_is_send(msg) ? UCP_ST_FIFO_SEND :
+                                                    UCP_ST_FIFO_RECV,
+            .dir       = fifo->dir,
+            .is_staged = msg->is_staged,
+            .is_handed = msg->is_handed,
+            .tag       = fifo->id.tag,
+            .scope     = fifo->id.scope,
+            .number    = msg->number,
+            .length    = msg->length
+        };
+        ucp_st_fifo_nic_keys(msg, ctrl);
+    }
+}
+
+void ucp_st_fifo_complete(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    ucp_st_req_t *req      = msg->req;
+    ucp_st_req_info_t info = {
+        .status     = status,
+        .length     = (status == UCS_OK) ? msg->length : 0,
+        .sender_tag = msg->fifo->id.tag
+    };
+
+    if (req == NULL) {
+        return;
+    }
+    if (!ucp_st_fifo_is_send(msg)) {
+        ucp_st_fifo_nic_close(msg);
+    }
+    msg->req = NULL;
+    req->msg = NULL;
+    ucp_st_req_finish(req, &info);
+}
+
+/* The message ends: it goes behind those that are not ended, of which
+ * ucp_st_fifo_abort_all() takes the first one */
+static void ucp_st_fifo_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    msg->is_ended = 1;
+    msg->status   = status;
+    ucs_list_del(&msg->group_list);
+    ucs_list_add_tail(&msg->group->msgs, &msg->group_list);
+}
+
+/* A message that ends, whose queue has failed or left: nothing of it can be
+ * written by its peer any more. It may be gone on return. */
+static void ucp_st_fifo_abort(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    ucp_st_fifo_nic_close(msg);
+    if (msg->fifo->peer->status != UCS_OK) {
+        msg->is_closed = 1;
+    } else if (!msg->is_closed) {
+        ucp_st_fifo_tell(msg, UCP_ST_FIFO_CANCEL);
+    }
+    if (!msg->is_copying &&
+        (!ucp_st_fifo_is_send(msg) || (msg->puts.pending == 0))) {
+        ucp_st_fifo_complete(msg, msg->status);
+    }
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+void ucp_st_fifo_fail(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+    ucp_st_queue_h queue   = nic->queue;
+    ucp_st_req_t *req      = msg->req;
+
+    if (msg->is_ended) {
+        return;
+    }
+    ucp_st_fifo_end(msg, status);
+    if ((req != NULL) && (queue != NULL)) {
+        ucp_st_req_fail_queue(req, status); /* halts all before one ends */
+    }
+    ucp_st_fifo_abort(msg);
+}
+
+/* End all messages of a queue that has failed, or is about to be forgotten */
+static void ucp_st_fifo_abort_all(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group, *next;
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each_safe(group, next, &nic->groups, list) {
+        while (!ucs_list_is_empty(&group->msgs)) {
+            msg = ucs_list_head(&group->msgs, ucp_st_fifo_msg_t, group_list);
+            if (msg->is_ended) {
+                break;
+            }
+            ucp_st_fifo_end(msg, UCS_ERR_CANCELED);
+            ucp_st_fifo_abort(msg);
+        }
+    }
+}
+
+/* The two halves are known */
+static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
+                             const ucp_st_ctrl_fifo_t *other)
+{
+    int is_send            = ucp_st_fifo_is_send(msg);
+    ucp_st_peer_t *peer    = msg->fifo->peer;
+    ucp_st_fifo_nic_t *nic = msg->nic;
+    ucs_status_t status;
+
+    if (is_send ? (msg->length > other->length) :
+                  (msg->length < other->length)) {
+        ucs_diag("tag 0x%lx: send of %zu bytes for a receive of %zu",
+                 msg->fifo->id.tag, is_send ? msg->length : other->length,
+                 is_send ? other->length : msg->length);
+        ucp_st_fifo_fail(msg, UCS_ERR_MESSAGE_TRUNCATED);
+        return;
+    }
+    status = ucp_st_fifo_nic_pair(msg, other);
+    if (status != UCS_OK) {
+        ucp_st_fifo_fail(msg, status);
+        return;
+    }
+    if (is_send) {
+        ucp_st_fifo_announce(msg);
+    } else if (nic->queue == NULL) {
+        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK); /* no wait tells it */
+        msg->is_asked = 1;
+    }
+    if (peer->status != UCS_OK) {
+        return; /* there was no memory for that: it has ended with the peer */
+    }
+    if (msg->is_handed) {
+        ucp_st_service_wake(&ucp_st_fifos(nic->worker)->service);
+    }
+    ucp_st_fifo_nic_post(nic);
+}
+
+/* What the peer has said of a message that was not numbered then, or NULL; to
+ * be freed */
+static ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
+                                                   uint64_t number)
+{
+    ucp_st_fifo_heard_t *heard;
+
+    if (ucs_list_is_empty(&fifo->heard)) {
+        return NULL;
+    }
+    heard = ucs_list_head(&fifo->heard, ucp_st_fifo_heard_t, list);
+    if (heard->ctrl.number != number) {
+        return NULL;
+    }
+    ucs_list_del(&heard->list);
+    return heard;
+}
+
+static void ucp_st_fifo_hear(ucp_st_fifo_t *fifo,
+                             const ucp_st_ctrl_fifo_t *ctrl)
+{
+    ucp_st_fifo_heard_t *heard;
+
+    /* A CANCEL may follow what was said before */
+    ucs_list_for_each(heard, &fifo->heard, list) {
+        if (heard->ctrl.number == ctrl->number) {
+            heard->ctrl = *ctrl;
+            return;
+        }
+    }
+    heard = malloc(sizeof(*heard));
+    if (heard == NULL) {
+        ucp_st_peer_fail(fifo->peer, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    heard->ctrl = *ctrl;
+    ucs_list_add_tail(&fifo->heard, &heard->list);
+}
+
+/* The first message from a number on, or NULL */
+static ucp_st_fifo_msg_t *ucp_st_fifo_next_msg(const ucp_st_fifo_t *fifo,
+                                               uint64_t number)
+{
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(msg, &fifo->msgs, list) {
+        if (msg->number >= number) {
+            return msg;
+        }
+    }
+    return NULL;
+}
+
+/* Also one that is over here, while the peer may still write there */
+static ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
+                                           uint64_t number)
+{
+    ucp_st_fifo_msg_t *msg = ucp_st_fifo_next_msg(fifo, number);
+
+    return ((msg != NULL) && (msg->number == number)) ? msg : NULL;
+}
+
+/* The other half was cancelled: nothing of it can be written any more. The same
+ * holds for this one, on return. */
+static void ucp_st_fifo_canceled(ucp_st_fifo_msg_t *msg,
+                                 const ucp_st_ctrl_fifo_t *ctrl)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    msg->is_closed = 1;
+    if (msg->is_ended || (msg->req == NULL)) {
+        ucp_st_fifo_nic_settle(nic, msg);
+    } else {
+        ucp_st_fifo_fail(msg, (ctrl->status == UCS_OK) ? UCS_ERR_CANCELED :
+                              ucp_st_proto_status(ctrl->status));
+    }
+}
+
+/* The data of a receive is here */
+static void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    if (!msg->is_paired || msg->is_ended) {
+        return;
+    }
+    if (msg->is_staged) {
+        msg->is_ready = 1;
+        ucp_st_service_wake(&ucp_st_fifos(nic->worker)->service);
+    } else {
+        ucp_st_fifo_complete(msg, UCS_OK);
+        ucp_st_fifo_nic_settle(nic, msg);
+    }
+}
+
+/* The peer has said something of a message that is under way */
+static void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
+                                const ucp_st_ctrl_fifo_t *ctrl)
+{
+    int is_send = ucp_st_fifo_is_send(msg);
+
+    switch (ctrl->what) {
+    case UCP_ST_FIFO_RECV:
+    case UCP_ST_FIFO_SEND:
+        if (!msg->is_ended && !msg->is_paired) {
+            ucp_st_fifo_pair(msg, ctrl);
+        }
+        break;
+    case UCP_ST_FIFO_READY:
+        msg->is_ready |= is_send;
+        ucp_st_service_wake(&ucp_st_fifos(msg->nic->worker)->service);
+        break;
+    case UCP_ST_FIFO_ASK:
+        msg->must_tell |= is_send;
+        if (is_send && (msg->req == NULL) && !msg->is_ended) {
+            ucp_st_fifo_tell(msg, UCP_ST_FIFO_DONE);
+        }
+        break;
+    case UCP_ST_FIFO_DONE:
+        if (!is_send) {
+            ucp_st_fifo_arrived(msg);
+        }
+        break;
+    case UCP_ST_FIFO_CLOSED:
+        msg->is_closed |= msg->is_ended;
+        ucp_st_fifo_nic_settle(msg->nic, msg);
+        break;
+    default:
+        ucp_st_fifo_canceled(msg, ctrl);
+    }
+}
+
+static void ucp_st_fifo_peer_receive(ucp_st_peer_t *peer,
+                                     const ucp_st_ctrl_fifo_t *ctrl)
+{
+    int is_cancel = (ctrl->what == UCP_ST_FIFO_CANCEL);
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_t *fifo;
+    ucp_st_dir_t dir;
+
+    if ((ctrl->what >= UCP_ST_FIFO_LAST) || (ctrl->number == 0) ||
+        (ctrl->dir > UCP_ST_DIR_RECV) ||
+        ((ctrl->what == UCP_ST_FIFO_RECV) && (ctrl->dir != UCP_ST_DIR_RECV)) ||
+        ((ctrl->what == UCP_ST_FIFO_SEND) && (ctrl->dir != UCP_ST_DIR_SEND))) {
+        ucp_st_peer_fail(peer, UCS_ERR_INVALID_PARAM);
+        return;
+    }
+    dir  = (ctrl->dir == UCP_ST_DIR_SEND) ? UCP_ST_DIR_RECV : UCP_ST_DIR_SEND;
+    fifo = ucp_st_fifo_get(peer, dir, (ucp_st_key_id_t){.tag   = ctrl->tag,
+                                                        .scope = ctrl->scope});
+    if (fifo == NULL) {
+        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    msg = ucp_st_fifo_find(fifo, ctrl->number);
+    if (msg != NULL) {
+        ucp_st_fifo_receive(msg, ctrl);
+    } else if ((ctrl->number > fifo->count) &&
+               (is_cancel || (ctrl->what == UCP_ST_FIFO_RECV))) {
+        ucp_st_fifo_hear(fifo, ctrl);
+    } else if (ctrl->what == UCP_ST_FIFO_ASK) { /* it is over */
+        ucp_st_fifo_post(fifo, ctrl->number, UCP_ST_FIFO_DONE, UCS_OK);
+    }
+    if (is_cancel) {
+        ucp_st_fifo_post(fifo, ctrl->number, UCP_ST_FIFO_CLOSED, UCS_OK);
+    }
+}
+
+/* A tag for UCP that stands for the sender, the scope and the tag: messages of
+ * UCP are matched by their tag alone */
+static ucp_tag_t ucp_st_fifo_ucp_tag(uint64_t sender, ucp_st_key_id_t id)
+{
+    uint64_t words[] = {sender, id.scope, id.tag};
+    uint64_t hash    = 0;
+    unsigned i;
+
+    /* Source: the finalizer of MurmurHash3 */
+    for (i = 0; i < 3; ++i) {
+        hash ^= words[i];
+        hash ^= hash >> 33;
+        hash *= 0xff51afd7ed558ccdul;
+        hash ^= hash >> 33;
+        hash *= 0xc4ceb9fe1a85ec53ul;
+        hash ^= hash >> 33;
+    }
+    return hash;
+}
+
+ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
+                                 uint64_t scope)
+{
+    ucp_st_worker_h worker = queue->worker;
+    ucp_st_key_id_t id     = {.tag = req->tag, .scope = scope};
+    ucp_st_fifo_msg_t *msg;
+    ucs_status_t status;
+
+    if (!ucp_st_peer_is_real(req->peer) || (req->tag_mask != UINT64_MAX)) {
+        ucs_error("a message of a FIFO needs its peer, and the whole tag");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if (!ucp_st_fifo_nic_reaches(req->peer)) {
+        req->ucp_tag = ucp_st_fifo_ucp_tag((req->dir == UCP_ST_DIR_SEND) ?
+                                           worker->uuid : req->peer->uuid, id);
+        return UCS_OK;
+    }
+    status = ucp_st_fifo_nic_prepare(queue);
+    if (status != UCS_OK) {
+        return status;
+    }
+    msg = calloc(1, sizeof(*msg));
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_st_worker_lock(worker);
+    msg->fifo = ucp_st_fifo_get(req->peer, req->dir, id);
+    if (msg->fifo == NULL) {
+        ucp_st_worker_unlock(worker);
+        free(msg);
+        return UCS_ERR_NO_MEMORY;
+    }
+    msg->nic     = ucp_st_fifo_queue(queue)->nic;
+    msg->req     = req;
+    msg->length  = req->length;
+    req->msg     = msg;
+    req->is_fifo = 1;
+    ucp_st_fifo_nic_init(msg);
+    ++msg->nic->num_enqueued;
+    ucs_list_add_tail(&msg->nic->enqueued, &msg->list);
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+void ucp_st_fifo_withdraw(ucp_st_req_t *req)
+{
+    ucp_st_fifo_msg_t *msg = req->msg;
+
+    --msg->nic->num_enqueued;
+    ucs_list_del(&msg->list);
+    req->msg = NULL;
+    free(msg);
+}
+
+ucs_status_t ucp_st_fifo_start(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd,
+                               size_t *count_p)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucs_status_t status;
+
+    *count_p = 0;
+    if ((nic == NULL) || (nic->num_enqueued == 0)) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_fifo_nic_check(nic);
+    ucp_st_worker_unlock(queue->worker);
+    if (status == UCS_OK) {
+        *count_p = ucp_st_trig_trigger_cmd(&nic->start, queue, cmd);
+    }
+    return status;
+}
+
+/* The group of what is started now; NULL without memory */
+static ucp_st_fifo_group_t *ucp_st_fifo_group_get(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group = ucs_list_is_empty(&nic->groups) ? NULL :
+                                 ucs_list_tail(&nic->groups,
+                                               ucp_st_fifo_group_t, list);
+
+    if ((group != NULL) && !group->is_closed) {
+        return group;
+    }
+    group = calloc(1, sizeof(*group));
+    if (group != NULL) {
+        group->nic = nic;
+        ucs_list_head_init(&group->msgs);
+        ucs_list_add_tail(&nic->groups, &group->list);
+    }
+    return group;
+}
+
+/* The message gets its number. It may be gone on return. */
+static void ucp_st_fifo_begin(ucp_st_fifo_msg_t *msg,
+                              ucp_st_fifo_group_t *group)
+{
+    ucp_st_fifo_t *fifo = msg->fifo;
+    ucp_st_fifo_heard_t *heard;
+    ucs_status_t status;
+
+    msg->number = ++fifo->count;
+    msg->start  = msg->nic->starts;
+    msg->group  = group;
+    ++group->unpaired;
+    ucs_list_add_tail(&group->msgs, &msg->group_list);
+    ucs_list_add_tail(&fifo->msgs, &msg->list);
+    ucp_st_req_set_state(msg->req, UCP_ST_REQ_STARTED);
+    heard  = ucp_st_fifo_heard_take(fifo, msg->number);
+    status = ucp_st_req_peer_status(msg->req);
+    if (status == UCS_OK) {
+        status = fifo->peer->status; /* also if it has left in order */
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_status(msg->nic->queue);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_fifo_nic_begin(msg);
+    }
+    if (status != UCS_OK) {
+        ucp_st_fifo_fail(msg, status);
+    } else {
+        if (!ucp_st_fifo_is_send(msg)) {
+            ucp_st_fifo_announce(msg);
+        }
+        if (heard != NULL) {
+            ucp_st_fifo_receive(msg, &heard->ctrl);
+        }
+    }
+    free(heard);
+}
+
+void ucp_st_fifo_started(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    if ((nic == NULL) || (nic->num_enqueued == 0)) {
+        return;
+    }
+    ucp_st_worker_lock(queue->worker);
+    ++nic->starts;
+    group = ucp_st_fifo_group_get(nic);
+    if (group == NULL) {
+        /* The messages stay as they are, never to be started */
+        ++queue->worker->stats.errors;
+        ucp_st_queue_fail(queue, NULL, UCS_ERR_NO_MEMORY);
+    }
+    while ((group != NULL) && (nic->num_enqueued > 0)) {
+        msg = ucs_list_extract_head(&nic->enqueued, ucp_st_fifo_msg_t, list);
+        --nic->num_enqueued;
+        ++queue->worker->stats.lanes[UCP_ST_LANE_TRIG].msgs;
+        ucp_st_fifo_begin(msg, group);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    ucp_st_watch_begin(queue->worker);
+}
+
+/* The open group, if something was started since the last wait */
+static ucp_st_fifo_group_t *ucp_st_fifo_unwaited(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic     = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group = ((nic == NULL) ||
+                                  ucs_list_is_empty(&nic->groups)) ? NULL :
+                                 ucs_list_tail(&nic->groups,
+                                               ucp_st_fifo_group_t, list);
+
+    return ((group != NULL) && !group->is_closed) ? group : NULL;
+}
+
+size_t ucp_st_fifo_wait(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+
+    ucp_st_worker_lock(queue->worker);
+    group = ucp_st_fifo_unwaited(queue);
+    ucp_st_worker_unlock(queue->worker);
+    if (group == NULL) {
+        return 0;
+    }
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = nic->done.word;
+    cmd->u.word.value   = nic->waits + 1;
+    return 1;
+}
+
+void ucp_st_fifo_waited(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+
+    ucp_st_worker_lock(queue->worker);
+    group = ucp_st_fifo_unwaited(queue);
+    if (group != NULL) {
+        group->is_closed = 1;
+        ++nic->waits;
+        ucp_st_fifo_nic_post(nic);
+    }
+    ucp_st_worker_unlock(queue->worker);
+}
+
+void ucp_st_fifo_ask(ucp_st_req_t *req)
+{
+    ucp_st_fifo_msg_t *msg;
+
+    ucp_st_worker_lock(req->worker);
+    msg = req->msg;
+    if ((msg != NULL) && (req->state == UCP_ST_REQ_STARTED) &&
+        msg->is_paired && !msg->is_asked && !ucp_st_fifo_is_send(msg)) {
+        msg->is_asked = 1;
+        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK);
+    }
+    ucp_st_worker_unlock(req->worker);
+}
+
+void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status)
+{
+    if ((req->msg != NULL) && !req->msg->is_paired) {
+        ucp_st_fifo_fail(req->msg, status);
+    }
+}
+
+/* Copy between the buffer, in a device, and what is moved in its place. The
+ * lock is held, and released meanwhile: the message and its request stay. */
+static ucs_status_t ucp_st_fifo_copy(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_req_t *req = msg->req;
+    int is_send       = ucp_st_fifo_is_send(msg);
+    ucs_status_t status;
+
+    if (!msg->is_staged || (msg->length == 0)) {
+        return UCS_OK;
+    }
+    msg->is_copying = 1;
+    ++msg->nic->reading;
+    ucp_st_worker_unlock(req->worker);
+    status = ucs_gstream_memory_copy_by(&req->memory,
+                                        is_send ? msg->data : req->buffer,
+                                        is_send ? req->buffer : msg->data,
+                                        msg->length);
+    ucp_st_worker_lock(req->worker);
+    --msg->nic->reading;
+    msg->is_copying = 0;
+    return status;
+}
+
+/* Both streams have come to a send, or the data of a staged receive is here.
+ * The lock is held, and released meanwhile. The message may be gone on return.
+ */
+static void ucp_st_fifo_move(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+    ucs_status_t status    = UCS_OK;
+
+    if (!msg->is_copied) {
+        status         = ucp_st_fifo_copy(msg);
+        msg->is_copied = 1;
+    }
+    if (msg->is_ended) { /* meanwhile */
+        ucp_st_fifo_complete(msg, msg->status);
+    } else if (status != UCS_OK) {
+        ucp_st_fifo_fail(msg, status);
+        return;
+    } else if (!ucp_st_fifo_is_send(msg)) {
+        ucp_st_fifo_nic_count(msg);
+        ucp_st_fifo_complete(msg, UCS_OK);
+    } else {
+        status = ucp_st_fifo_nic_put(msg);
+        if ((status != UCS_OK) && (status != UCS_ERR_NO_RESOURCE)) {
+            ucp_st_fifo_fail(msg, status);
+            return;
+        }
+    }
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+/* One that can be moved now, or NULL. READY is said where it is due.
+ * `is_left_p` is set if others have to be looked at again. */
+static ucp_st_fifo_msg_t *ucp_st_fifo_next(ucp_st_fifos_t *fifos,
+                                           int *is_left_p)
+{
+    ucp_st_fifo_msg_t *msg;
+
+    *is_left_p = 0;
+    ucs_list_for_each(msg, &fifos->handed, handed_list) {
+        if (msg->is_ended || (msg->req == NULL) ||
+            (ucp_st_fifo_is_send(msg) && (msg->puts.posted == msg->num_puts))) {
+            continue;
+        }
+        if (!msg->is_reached && ucp_st_fifo_nic_is_begun(msg)) {
+            msg->is_reached = 1;
+            if (!ucp_st_fifo_is_send(msg)) {
+                ucp_st_fifo_tell(msg, UCP_ST_FIFO_READY);
+            }
+        }
+        if (msg->is_reached && msg->is_ready) {
+            return msg;
+        }
+        *is_left_p |= !msg->is_reached;
+    }
+    return NULL;
+}
+
+static int ucp_st_fifo_serve(void *arg)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_fifos_t *fifos  = ucp_st_fifos(worker);
+    ucp_st_fifo_msg_t *msg;
+    int is_left;
+
+    ucp_st_worker_lock(worker);
+    msg = ucp_st_fifo_next(fifos, &is_left);
+    if (msg != NULL) {
+        /* Others have their turn before this one is looked at again */
+        ucs_list_del(&msg->handed_list);
+        ucs_list_add_tail(&fifos->handed, &msg->handed_list);
+        ucp_st_fifo_move(msg);
+    }
+    ucp_st_worker_unlock(worker);
+    return (msg != NULL) ? UCP_ST_SERVICE_SOON :
+           is_left ? UCP_ST_FIFO_LOOK_TIME : -1;
+}
+
+static void ucp_st_fifo_init(ucp_st_worker_h worker)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
+
+    kh_init_inplace(ucp_st_fifos, &fifos->table);
+    ucs_list_head_init(&fifos->nics);
+    ucs_list_head_init(&fifos->slots);
+    ucs_list_head_init(&fifos->handed);
+}
+
+static ucs_status_t ucp_st_fifo_open(ucp_st_worker_h worker)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
+
+    fifos->service.serve = ucp_st_fifo_serve;
+    fifos->service.arg   = worker;
+    return ucp_st_service_add(&fifos->service);
+}
+
+static int ucp_st_fifo_is_used(ucp_st_worker_h worker)
+{
+    return 0; /* requests are counted where they are made */
+}
+
+/* A send that is paired, and not over */
+static int ucp_st_fifo_is_sending(const ucp_st_fifos_t *fifos)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_nic_t *nic;
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(nic, &fifos->nics, list) {
+        ucs_list_for_each(group, &nic->groups, list) {
+            ucs_list_for_each(msg, &group->msgs, group_list) {
+                if ((msg->req != NULL) && !msg->is_ended) {
+                    return 1;
+                }
+            }
+        }
+    }
+    return 0;
+}
+
+/* All queues are gone. What was enqueued and not waited for may still be on the
+ * way; what is not moved by then is cancelled. */
+static void ucp_st_fifo_leave(ucp_st_worker_h worker)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
+    double end            = ucp_st_worker_now() + UCP_ST_FIFO_LEAVE_TIME;
+    unsigned idle         = 0;
+    ucp_st_fifo_nic_t *nic, *next;
+    int is_sending;
+
+    do {
+        ucp_st_progress_pause(&idle, ucp_st_progress(worker));
+        ucp_st_worker_lock(worker);
+        is_sending = ucp_st_fifo_is_sending(fifos);
+        ucp_st_worker_unlock(worker);
+    } while (is_sending && (ucp_st_worker_now() < end));
+    ucp_st_worker_lock(worker);
+    ucs_list_for_each_safe(nic, next, &fifos->nics, list) {
+        ucp_st_fifo_abort_all(nic);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+/* Messages that this side has cancelled are answered, unless their peers are
+ * gone */
+static ucp_st_drain_t ucp_st_fifo_get_drain(ucp_st_worker_h worker)
+{
+    return ucs_list_is_empty(&ucp_st_fifos(worker)->nics) ?
+           UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
+}
+
+static void ucp_st_fifo_ask_peers(ucp_st_worker_h worker)
+{
+    ucp_st_fifo_t *fifo;
+
+    kh_foreach_value(&ucp_st_fifos(worker)->table, fifo, {
+        if (!ucs_list_is_empty(&fifo->msgs)) {
+            ucp_st_watch_ask_peer(fifo->peer);
+        }
+    });
+}
+
+static void ucp_st_fifo_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
+{
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_t *fifo;
+
+    kh_foreach_value(&ucp_st_fifos(worker)->table, fifo, {
+        ucs_list_for_each(msg, &fifo->msgs, list) {
+            if ((msg->req == NULL) ||
+                !ucp_st_waits_see(waits, &msg->req->look, 0)) {
+                continue;
+            }
+            ucp_st_waits_begin_of(waits, worker, "a message", &msg->req->look);
+            ucp_st_waits_add(waits, "%s %lu of a FIFO, of %zu bytes %s peer "
+                             "0x%lx, scope 0x%lx, tag 0x%lx: %s",
+                             ucp_st_fifo_is_send(msg) ? "send" : "receive",
+                             msg->number, msg->length,
+                             ucp_st_fifo_is_send(msg) ? "to" : "from",
+                             fifo->peer->uuid, fifo->id.scope, fifo->id.tag,
+                             !msg->is_paired ?
+                             "the peer has not enqueued its half" :
+                             !ucp_st_fifo_nic_is_begun(msg) ?
+                             "the stream has not come to it" :
+                             "the peer's stream has not come to it");
+        }
+    });
+}
+
+/* Nobody answers any more */
+static void ucp_st_fifo_stop(ucp_st_worker_h worker)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_nic_t *nic, *next;
+    ucp_st_fifo_t *fifo;
+
+    ucp_st_service_remove(&fifos->service);
+    ucp_st_worker_lock(worker);
+    kh_foreach_value(&fifos->table, fifo, {
+        ucs_list_for_each(msg, &fifo->msgs, list) {
+            msg->is_closed = 1;
+        }
+    });
+    ucs_list_for_each_safe(nic, next, &fifos->nics, list) {
+        ucp_st_fifo_nic_settle(nic, NULL);
+    }
+    ucp_st_worker_unlock(worker);
+}
+
+static void ucp_st_fifo_drop_heard(ucp_st_fifo_t *fifo)
+{
+    while (!ucs_list_is_empty(&fifo->heard)) {
+        free(ucs_list_extract_head(&fifo->heard, ucp_st_fifo_heard_t, list));
+    }
+}
+
+static void ucp_st_fifo_close(ucp_st_worker_h worker)
+{
+    ucp_st_fifo_t *fifo;
+
+    kh_foreach_value(&ucp_st_fifos(worker)->table, fifo, {
+        ucp_st_fifo_drop_heard(fifo);
+        free(fifo);
+    });
+    kh_clear(ucp_st_fifos, &ucp_st_fifos(worker)->table);
+    ucp_st_fifo_nic_cleanup(worker);
+}
+
+static void ucp_st_fifo_cleanup(ucp_st_worker_h worker)
+{
+    kh_destroy_inplace(ucp_st_fifos, &ucp_st_fifos(worker)->table);
+}
+
+static void ucp_st_fifo_peer_init(ucp_st_peer_t *peer)
+{
+    ucs_list_head_init(&ucp_st_fifo_peer(peer)->list);
+}
+
+/* A peer that has left in order has sent, or cancelled, what was paired */
+static void ucp_st_fifo_peer_end(ucp_st_fifo_msg_t *msg)
+{
+    ucs_status_t status = msg->fifo->peer->status;
+
+    msg->is_closed = 1;
+    if (msg->is_ended || (msg->req == NULL)) {
+        ucp_st_fifo_nic_settle(msg->nic, msg);
+    } else if ((status == UCS_ERR_CANCELED) && msg->is_paired &&
+               !ucp_st_fifo_is_send(msg) &&
+               (msg->is_ready || !msg->is_staged)) {
+        ucp_st_fifo_arrived(msg);
+    } else {
+        ucp_st_fifo_fail(msg, status);
+    }
+}
+
+static void ucp_st_fifo_peer_gone(ucp_st_peer_t *peer)
+{
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_t *fifo;
+    uint64_t next;
+
+    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
+        ucp_st_fifo_drop_heard(fifo);
+        /* A failure may take others from the list */
+        next = 0;
+        while ((msg = ucp_st_fifo_next_msg(fifo, next)) != NULL) {
+            next = msg->number + 1;
+            ucp_st_fifo_peer_end(msg);
+        }
+    }
+}
+
+static int ucp_st_fifo_peer_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_t *fifo;
+
+    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
+        ucs_list_for_each(msg, &fifo->msgs, list) {
+            if ((msg->req != NULL) && msg->is_paired) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int ucp_st_fifo_peer_is_awaited(ucp_st_peer_t *peer)
+{
+    ucp_st_fifo_t *fifo;
+
+    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
+        if (!ucs_list_is_empty(&fifo->msgs)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void ucp_st_fifo_queue_fail(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+
+    if (nic != NULL) {
+        ucp_st_fifo_nic_halt(nic);
+        ucp_st_fifo_abort_all(nic);
+        ucp_st_fifo_nic_settle(nic, NULL);
+    }
+}
+
+/* The stream has passed all commands. Messages that are not started are
+ * cancelled, the others go on without the queue: receives ask their senders, as
+ * no wait may come that tells of them. */
+static void ucp_st_fifo_queue_gone(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_req_t *req;
+
+    if (nic == NULL) {
+        return;
+    }
+    while (nic->num_enqueued > 0) {
+        req = ucs_list_head(&nic->enqueued, ucp_st_fifo_msg_t, list)->req;
+        ucp_st_fifo_withdraw(req);
+        ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
+    }
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (msg->req == NULL) {
+                continue;
+            }
+            msg->req->queue = NULL;
+            if (msg->is_paired && !ucp_st_fifo_is_send(msg) &&
+                !msg->is_asked && !msg->is_ended) {
+                msg->is_asked = 1;
+                ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK);
+            }
+        }
+    }
+    nic->queue = NULL;
+    ucp_st_fifo_nic_settle(nic, NULL);
+}
+
+const ucp_st_component_t ucp_st_fifo_component = {
+    .priv   = UCP_ST_PRIV_FIFO,
+    .sizes  = {
+        [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_fifos_t),
+        [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_fifo_peer_t),
+        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_fifo_queue_t)
+    },
+    .worker = {
+        .init    = ucp_st_fifo_init,
+        .open    = ucp_st_fifo_open,
+        .is_used = ucp_st_fifo_is_used,
+        .leave   = ucp_st_fifo_leave,
+        .drain   = ucp_st_fifo_get_drain,
+        .ask     = ucp_st_fifo_ask_peers,
+        .waits   = ucp_st_fifo_waits,
+        .stop    = ucp_st_fifo_stop,
+        .close   = ucp_st_fifo_close,
+        .cleanup = ucp_st_fifo_cleanup
+    },
+    .peer   = {
+        .init       = ucp_st_fifo_peer_init,
+        .gone       = ucp_st_fifo_peer_gone,
+        .is_used    = ucp_st_fifo_peer_is_used,
+        .is_awaited = ucp_st_fifo_peer_is_awaited,
+        .fifo       = ucp_st_fifo_peer_receive
+    },
+    .queue  = {
+        .init    = ucp_st_queue_hook_none,
+        .is_busy = ucp_st_queue_hook_zero,
+        .fail    = ucp_st_fifo_queue_fail,
+        .count   = ucp_st_queue_hook_count,
+        .cleanup = ucp_st_fifo_queue_gone
+    }
+};

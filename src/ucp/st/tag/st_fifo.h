@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_fifo.h - FIFOs: messages that are used once, of a peer, a scope and a tag,
+ * which hosts match by their numbers while the streams are on the way to them,
+ * and which lane trig moves (st_fifo_nic.h).
+ *
+ *   receiver                                         sender
+ *   enqueues the start of receive i
+ *   RECV: room, where its data goes  ------------->  enqueues that of send i
+ *                                    <-------------  SEND: length, where
+ *   posts clear-to-send                              clear-to-send goes;
+ *                                                    posts bridge and put
+ *
+ * A message is numbered when its start is enqueued. Until then nothing is known
+ * of it elsewhere. Messages of one direction are in order, as control messages
+ * are.
+ *
+ * Handed. If a buffer lies in a device that the NIC does not reach, or there is
+ * no counter for the send, the hosts move the message: the receiver's thread
+ * says READY when its stream has come to it, the sender's puts the data when
+ * both have. To a staged receive the sender says DONE then, and the receiver's
+ * thread copies. So no message waits for counters that others hold.
+ *
+ * The end. A sender learns from its NIC that a message is over. A receiver's NIC
+ * counts all messages of a queue together: it learns that from the wait of the
+ * queue, or asks the sender if the host wants to know before (ASK, DONE).
+ *
+ * Errors. A message that fails fails its queue, and with it all messages of the
+ * queue that are not over. Each says CANCEL to its other half, behind which
+ * nothing of it can be written any more. The other half fails as well, closes
+ * what it has, and says CLOSED. When a message's other half is closed, or the
+ * peer gone, what is armed for it is fired, and reaches nothing. The waits of
+ * the queue pass when no put reads any more.
+ */
+#ifndef UCP_ST_FIFO_H_
+#define UCP_ST_FIFO_H_
+
+#include "tag/st_batch.h"
+#include "core/st_key.h"
+#include "trig/st_trig_rma.h"
+
+#include <ucs/datastruct/khash.h>
+#include <ucs/datastruct/list.h>
+
+/** A counter T of a send, and memory that counts there. */
+typedef struct ucp_st_fifo_slot {
+    ucs_list_link_t     list; /* in the worker's free ones */
+    uct_trig_cntr_h     cntr;
+    ucp_st_trig_piece_t pad;  /* the first word is for the bridge, the second
+                                 one for clear-to-send */
+    uct_trig_mem_h      mem;  /* of the pad; NULL: nobody writes there */
+    uct_trig_rkey_t     rkey;
+    uint64_t            uses; /* that it was lent for */
+} ucp_st_fifo_slot_t;
+
+struct ucp_st_fifo_nic;
+
+/** Messages of a queue that the next wait is for. */
+typedef struct ucp_st_fifo_group {
+    struct ucp_st_fifo_nic *nic;
+    ucs_list_link_t list;      /* in the queue's */
+    ucs_list_link_t msgs;      /* ucp_st_fifo_msg_t that are not over */
+    uint64_t        puts;      /* counted for those that are paired */
+    unsigned        unpaired;
+    int             is_closed; /* the wait was enqueued */
+    int             is_posted; /* the addition to the word */
+    int             is_over;   /* it is over */
+} ucp_st_fifo_group_t;
+
+/** A queue's part, made for its first message of a FIFO. */
+typedef struct ucp_st_fifo_nic {
+    ucs_list_link_t       list;     /* in the worker's */
+    ucp_st_worker_h       worker;
+    ucp_st_queue_h        queue;    /* NULL: it has left */
+    ucp_st_trig_rail_t    *rail;
+    ucp_st_trig_trigger_t start;    /* S */
+    ucp_st_trig_tally_t   done;     /* C, and the word */
+    ucp_st_trig_line_t    words;    /* additions to it */
+    ucp_st_trig_piece_t   pad;      /* what empty messages are written to, and
+                                       what they and clear-to-sends read */
+    uct_trig_mem_h        pad_mem;  /* counted by C */
+    ucs_list_link_t       enqueued; /* ucp_st_fifo_msg_t that are not started;
+                                       of the thread that calls for the queue,
+                                       as are: */
+    uint64_t              num_enqueued;
+    uint64_t              starts;   /* enqueued; with the lock as well */
+    uint64_t              waits;
+    ucs_list_link_t       groups;   /* oldest first; the last one may be open */
+    ucs_list_link_t       todo;     /* ucp_st_fifo_msg_t with work that is not
+                                       posted */
+    uint64_t              counted;  /* C when the groups with `is_posted`, and
+                                       those before, are over */
+    uint64_t              expected; /* C when all that are paired are over */
+    ucp_st_trig_late_t    late;
+    unsigned              reading;  /* sends with puts under way */
+    uint8_t               is_failing;
+    uint8_t               is_fired; /* S */
+    uint8_t               is_released; /* the word */
+    uint8_t               is_settled; /* C was fired, for additions that nobody
+                                       waits for */
+} ucp_st_fifo_nic_t;
+
+/** A FIFO of this side. */
+typedef struct ucp_st_fifo {
+    ucs_list_link_t list;    /* in the peer's */
+    ucp_st_peer_t   *peer;
+    ucp_st_key_id_t id;
+    ucp_st_dir_t    dir;
+    uint64_t        count;   /* messages numbered so far */
+    ucs_list_link_t msgs;    /* ucp_st_fifo_msg_t, by number */
+    ucs_list_link_t heard;   /* ucp_st_fifo_heard_t of later numbers, in their
+                                order */
+} ucp_st_fifo_t;
+
+/** What a peer has said of a message that is not numbered here yet. */
+typedef struct ucp_st_fifo_heard {
+    ucs_list_link_t    list;
+    ucp_st_ctrl_fifo_t ctrl;
+} ucp_st_fifo_heard_t;
+
+/** A message. Made when it is enqueued; goes when the NIC has no part of it any
+ *  more and its other half is closed. */
+typedef struct ucp_st_fifo_msg {
+    ucs_list_link_t     list;     /* in the queue's enqueued, then in the
+                                     FIFO's */
+    ucs_list_link_t     group_list;
+    ucs_list_link_t     todo_list; /* while it is_todo */
+    ucs_list_link_t     handed_list; /* in the worker's handed, while it is
+                                     is_handed */
+    ucp_st_fifo_t       *fifo;
+    ucp_st_fifo_nic_t   *nic;
+    ucp_st_fifo_group_t *group;   /* once it is started */
+    ucp_st_req_t        *req;     /* NULL: it is complete */
+    uint64_t            number;   /* in the FIFO, from 1 */
+    uint64_t            start;    /* of the queue, from 1 */
+    size_t              length;   /* in bytes; of a receive its room, until it
+                                     is paired */
+    void                *data;    /* what is moved; the buffer, or other memory
+                                     of the host */
+    uint8_t             is_paired;
+    uint8_t             is_todo;
+    uint8_t             is_handed;
+    uint8_t             is_staged;
+    uint8_t             is_reached; /* handed: the stream is at the start, and
+                                       READY was said, or the data copied */
+    uint8_t             is_ready; /* handed: the other half's stream is, too, or
+                                     the data of a staged receive is there */
+    uint8_t             is_copying; /* the thread is, without the lock */
+    uint8_t             is_copied; /* it has */
+    uint8_t             is_asked; /* by this side's host */
+    uint8_t             must_tell;/* the peer's host waits for DONE */
+    uint8_t             is_ended; /* not in the regular way */
+    uint8_t             is_closed;/* then: nothing of the peer's half can be
+                                     written any more */
+    uint8_t             is_fired; /* then: T */
+    ucs_status_t        status;   /* then: why */
+    ucp_st_fifo_slot_t  *slot;    /* of a send that is not handed */
+    uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
+                                     data, where it must be given */
+    uct_trig_rkey_t     remote;   /* where to put */
+    uint64_t            num_puts; /* of the data */
+    uint64_t            num_done; /* of those, without an error */
+    ucp_st_trig_line_t  bridge;
+    ucp_st_trig_line_t  puts;     /* of the data, or of a clear-to-send */
+} ucp_st_fifo_msg_t;
+
+/** What finds a FIFO. */
+typedef struct ucp_st_fifo_key {
+    uint64_t        uuid; /* the peer's */
+    ucp_st_key_id_t id;
+    ucp_st_dir_t    dir;
+} ucp_st_fifo_key_t;
+
+static inline khint_t ucp_st_fifo_key_hash(ucp_st_fifo_key_t key)
+{
+    return ucp_st_key_hash(key.id) +
+           kh_int64_hash_func((key.uuid * 2) + key.dir);
+}
+
+static inline int ucp_st_fifo_key_equal(ucp_st_fifo_key_t a,
+                                        ucp_st_fifo_key_t b)
+{
+    return ucp_st_key_equal(a.id, b.id) && (a.uuid == b.uuid) &&
+           (a.dir == b.dir);
+}
+
+KHASH_INIT(ucp_st_fifos, ucp_st_fifo_key_t, ucp_st_fifo_t*, 1,
+           ucp_st_fifo_key_hash, ucp_st_fifo_key_equal)
+
+/** A worker's private data. Protected by its lock. */
+typedef struct ucp_st_fifos {
+    khash_t(ucp_st_fifos)   table;
+    ucs_list_link_t         nics;   /* ucp_st_fifo_nic_t */
+    ucs_list_link_t         slots;  /* free ones */
+    ucs_list_link_t         handed; /* ucp_st_fifo_msg_t */
+    int                     is_served;
+    ucp_st_service_client_t service; /* of those; its own */
+} ucp_st_fifos_t;
+
+/** A peer's private data. */
+typedef struct ucp_st_fifo_peer {
+    ucs_list_link_t list; /* of FIFOs */
+} ucp_st_fifo_peer_t;
+
+/** A queue's private data. */
+typedef struct ucp_st_fifo_queue {
+    ucp_st_fifo_nic_t *nic; /* or NULL; set by the thread that calls for the
+                               queue, with the lock */
+} ucp_st_fifo_queue_t;
+
+extern const ucp_st_component_t ucp_st_fifo_component;
+
+static inline ucp_st_fifos_t *ucp_st_fifos(ucp_st_worker_h worker)
+{
+    return worker->priv[UCP_ST_PRIV_FIFO];
+}
+
+static inline ucp_st_fifo_queue_t *ucp_st_fifo_queue(ucp_st_queue_h queue)
+{
+    return queue->priv[UCP_ST_PRIV_FIFO];
+}
+
+static inline int ucp_st_fifo_is_send(const ucp_st_fifo_msg_t *msg)
+{
+    return msg->fifo->dir == UCP_ST_DIR_SEND;
+}
+
+/** Give a request whose scope is set to its FIFO. UCS_OK also if UCP is to move
+ *  it: then it has a tag for that, and no `msg`. The lock is not held. */
+ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
+                                 uint64_t scope);
+
+/** A request that is not started goes. */
+void ucp_st_fifo_withdraw(ucp_st_req_t *req);
+
+/** Write the command that starts what is enqueued: how many commands, 0 if
+ *  nothing is. UCS_ERR_EXCEEDS_LIMIT. The lock is not held, nor for the next
+ *  ones. */
+ucs_status_t ucp_st_fifo_start(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd,
+                               size_t *count_p);
+
+/** The stream has that command: number the messages and tell the peers. */
+void ucp_st_fifo_started(ucp_st_queue_h queue);
+
+/** Write the command that waits for what was started and not waited for: how
+ *  many commands. */
+size_t ucp_st_fifo_wait(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd);
+
+/** The stream has that command, if there was one. */
+void ucp_st_fifo_waited(ucp_st_queue_h queue);
+
+/** The host wants to know whether the request, which is started, is over. */
+void ucp_st_fifo_ask(ucp_st_req_t *req);
+
+/** Cancel a request that is started; one that is matched goes on. The lock is
+ *  held, as for the next ones. */
+void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status);
+
+/** For st_fifo_nic.c: the message is over, its buffer is the user's; with an
+ *  error its queue has failed. */
+void ucp_st_fifo_complete(ucp_st_fifo_msg_t *msg, ucs_status_t status);
+
+/** For st_fifo_nic.c: the message fails, and its queue. */
+void ucp_st_fifo_fail(ucp_st_fifo_msg_t *msg, ucs_status_t status);
+
+/** For st_fifo_nic.c: tell the other half. */
+void ucp_st_fifo_tell(ucp_st_fifo_msg_t *msg, ucp_st_fifo_what_t what);
+
+#endif

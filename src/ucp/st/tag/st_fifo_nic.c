@@ -1,0 +1,782 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_fifo_nic.c - messages of FIFOs on lane trig.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "tag/st_fifo_nic.h"
+#include "core/st_log.h"
+#include "core/st_stage.h"
+
+#include <ucs/sys/math.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where clear-to-send goes in a pad */
+#define UCP_ST_FIFO_CLEAR_OFFSET sizeof(uint64_t)
+
+_Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
+_Static_assert(UCP_ST_TRIG_PIECE >= (2 * sizeof(uint64_t)), "both words fit");
+
+int ucp_st_fifo_nic_reaches(ucp_st_peer_t *peer)
+{
+    return (peer->lanes & UCS_BIT(UCP_ST_LANE_TRIG)) &&
+           (ucp_st_trig_rma_ep(peer) != NULL);
+}
+
+static void ucp_st_fifo_mem_dereg(uct_trig_mem_h *mem_p)
+{
+    if ((*mem_p != NULL) && (uct_trig_mem_dereg(*mem_p) != UCS_OK)) {
+        ucs_warn("lane 'trig': memory stays registered: the NIC holds "
+                 "operations of a failed peer");
+    }
+    *mem_p = NULL;
+}
+
+/* The NIC holds nothing; or not all of it could be made */
+static void ucp_st_fifo_slot_destroy(ucp_st_fifo_slot_t *slot,
+                                     ucp_st_trig_rail_t *rail)
+{
+    ucp_st_fifo_mem_dereg(&slot->mem);
+    if (slot->cntr != NULL) {
+        (void)uct_trig_cntr_destroy(slot->cntr);
+    }
+    ucp_st_trig_piece_put(rail, &slot->pad);
+    free(slot);
+}
+
+static ucp_st_fifo_slot_t *ucp_st_fifo_slot_create(ucp_st_trig_rail_t *rail)
+{
+    ucp_st_fifo_slot_t *slot = calloc(1, sizeof(*slot));
+    uint8_t packed[UCT_TRIG_RKEY_PACKED_LEN];
+    ucs_status_t status;
+
+    if (slot == NULL) {
+        return NULL;
+    }
+    status = uct_trig_cntr_create(rail->iface, &slot->cntr);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_piece_get(rail, &slot->pad);
+    }
+    if (status == UCS_OK) {
+        status = uct_trig_mem_reg(rail->iface, slot->pad.address,
+                                  UCP_ST_TRIG_PIECE, slot->cntr, &slot->mem);
+    }
+    if (status == UCS_OK) {
+        uct_trig_mem_pack(slot->mem, packed);
+        status = uct_trig_rkey_unpack(packed, sizeof(packed), &slot->rkey);
+    }
+    if (status != UCS_OK) {
+        ucs_diag("lane 'trig': no counter for a message: %s",
+                 ucs_status_string(status));
+        ucp_st_fifo_slot_destroy(slot, rail);
+        return NULL;
+    }
+    return slot;
+}
+
+/* NULL: there is no counter */
+static ucp_st_fifo_slot_t *ucp_st_fifo_slot_get(ucp_st_fifo_nic_t *nic)
+{
+    ucs_list_link_t *slots = &ucp_st_fifos(nic->worker)->slots;
+    ucp_st_fifo_slot_t *slot;
+
+    slot = ucs_list_is_empty(slots) ? ucp_st_fifo_slot_create(nic->rail) :
+           ucs_list_extract_head(slots, ucp_st_fifo_slot_t, list);
+    if (slot != NULL) {
+        ++slot->uses;
+    }
+    return slot;
+}
+
+/* Nothing is armed. One that was closed may have been fired: it is not lent
+ * again, nor one whose counter would come to its end. */
+static void ucp_st_fifo_slot_put(ucp_st_fifo_nic_t *nic,
+                                 ucp_st_fifo_slot_t *slot)
+{
+    if ((slot->mem == NULL) ||
+        ((2 * (slot->uses + 1)) > (nic->rail->attr.max_count / 2))) {
+        ucp_st_fifo_slot_destroy(slot, nic->rail);
+    } else {
+        ucs_list_add_head(&ucp_st_fifos(nic->worker)->slots, &slot->list);
+    }
+}
+
+/* The NIC holds nothing; or not all of it could be made */
+static void ucp_st_fifo_nic_free(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group, *tmp;
+
+    ucs_list_for_each_safe(group, tmp, &nic->groups, list) {
+        free(group);
+    }
+    ucp_st_fifo_mem_dereg(&nic->pad_mem);
+    ucp_st_trig_piece_put(nic->rail, &nic->pad);
+    ucp_st_trig_tally_cleanup(&nic->done, nic->rail);
+    ucp_st_trig_trigger_cleanup(&nic->start);
+    free(nic);
+}
+
+/* The stream could not add: what it has started is never carried out */
+static void ucp_st_fifo_untriggered(ucp_st_trig_trigger_t *trigger,
+                                    unsigned count)
+{
+    ucp_st_fifo_nic_t *nic = ucs_container_of(trigger, ucp_st_fifo_nic_t,
+                                              start);
+
+    if (nic->queue != NULL) {
+        ++nic->worker->stats.errors;
+        ucp_st_queue_fail(nic->queue, NULL, UCS_ERR_IO_ERROR);
+    }
+}
+
+static void ucp_st_fifo_nic_late(ucp_st_trig_late_t *late)
+{
+    ucp_st_fifo_nic_post(ucs_container_of(late, ucp_st_fifo_nic_t, late));
+}
+
+static ucs_status_t ucp_st_fifo_nic_create(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = calloc(1, sizeof(*nic));
+    ucs_status_t status;
+
+    if (nic == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    nic->worker     = queue->worker;
+    nic->queue      = queue;
+    nic->rail       = ucp_st_trig_rma_rail(queue->worker);
+    nic->start.fail = ucp_st_fifo_untriggered;
+    nic->late.post  = ucp_st_fifo_nic_late;
+    ucs_list_head_init(&nic->enqueued);
+    ucs_list_head_init(&nic->groups);
+    ucs_list_head_init(&nic->todo);
+    status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&nic->done, nic->rail);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_trig_piece_get(nic->rail, &nic->pad);
+    }
+    if (status == UCS_OK) {
+        memset(nic->pad.address, 0, UCP_ST_TRIG_PIECE);
+        status = uct_trig_mem_reg(nic->rail->iface, nic->pad.address,
+                                  sizeof(uint64_t), nic->done.cntr,
+                                  &nic->pad_mem);
+    }
+    if (status != UCS_OK) {
+        ucs_error("queue %p: no counters for messages of a FIFO on lane "
+                  "'trig': %s", queue, ucs_status_string(status));
+        ucp_st_fifo_nic_free(nic);
+        return status;
+    }
+    ucs_list_add_tail(&ucp_st_fifos(queue->worker)->nics, &nic->list);
+    ucp_st_fifo_queue(queue)->nic = nic;
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_fifo_nic_prepare(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_queue_t *self = ucp_st_fifo_queue(queue);
+    ucs_status_t status       = UCS_OK;
+
+    if (self->nic != NULL) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_fifo_nic_create(queue);
+    ucp_st_worker_unlock(queue->worker);
+    if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
+        (void)ucs_gstream_reaches(queue->stream, self->nic->start.doorbell);
+    }
+    return status;
+}
+
+void ucp_st_fifo_nic_init(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_req_t *req = msg->req;
+
+    msg->is_staged = (req->stage != NULL) &&
+                     !ucp_st_trig_takes(req->worker, req->buffer, req->length,
+                                        &req->memory,
+                                        !ucp_st_fifo_is_send(msg));
+    msg->data      = msg->is_staged ? req->stage : req->buffer;
+}
+
+ucs_status_t ucp_st_fifo_nic_check(const ucp_st_fifo_nic_t *nic)
+{
+    uint64_t max = nic->rail->attr.max_count;
+
+    return (((nic->start.base > 0) &&
+             ((nic->starts + 1) >= nic->start.base)) ||
+            ((nic->expected + nic->num_enqueued + nic->starts) >= (max / 2))) ?
+           UCS_ERR_EXCEEDS_LIMIT : UCS_OK;
+}
+
+/* A source is given to a NIC that asks for it, if it is a device's */
+ucs_status_t ucp_st_fifo_nic_begin(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+    int is_send            = ucp_st_fifo_is_send(msg);
+
+    if ((msg->length == 0) ||
+        (is_send && (msg->is_staged ||
+                     !ucp_st_stage_is_device(&msg->req->memory)))) {
+        return UCS_OK;
+    }
+    return uct_trig_mem_reg(nic->rail->iface, msg->data, msg->length,
+                            (is_send || msg->is_staged) ? NULL :
+                            nic->done.cntr, &msg->mem);
+}
+
+void ucp_st_fifo_nic_keys(const ucp_st_fifo_msg_t *msg,
+                          ucp_st_ctrl_fifo_t *ctrl)
+{
+    if (ucp_st_fifo_is_send(msg)) {
+        if (msg->slot != NULL) {
+            uct_trig_mem_pack(msg->slot->mem,
+                              ctrl->keys[UCP_ST_FIFO_KEY_CLEAR]);
+        }
+        return;
+    }
+    uct_trig_mem_pack(msg->nic->pad_mem, ctrl->keys[UCP_ST_FIFO_KEY_EMPTY]);
+    if (msg->mem != NULL) {
+        uct_trig_mem_pack(msg->mem, ctrl->keys[UCP_ST_FIFO_KEY_DATA]);
+    }
+}
+
+static uint64_t ucp_st_fifo_num_puts(const ucp_st_fifo_msg_t *msg)
+{
+    size_t put_max = ucp_st_trig_rma_put_max(msg->fifo->peer);
+
+    return (msg->length == 0) ? 1 :
+           ((msg->length / put_max) + ((msg->length % put_max) != 0));
+}
+
+/* What comes to a staged receive is not counted, but the copy of it */
+static int ucp_st_fifo_counts_copy(const ucp_st_fifo_msg_t *msg)
+{
+    return !ucp_st_fifo_is_send(msg) && msg->is_staged && (msg->length > 0);
+}
+
+ucs_status_t ucp_st_fifo_nic_pair(ucp_st_fifo_msg_t *msg,
+                                  const ucp_st_ctrl_fifo_t *other)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+    int is_send            = ucp_st_fifo_is_send(msg);
+    unsigned key           = UCP_ST_FIFO_KEY_CLEAR;
+    uint64_t count;
+    ucs_status_t status;
+
+    if (is_send) {
+        key            = (msg->length == 0) ? UCP_ST_FIFO_KEY_EMPTY :
+                                              UCP_ST_FIFO_KEY_DATA;
+        msg->must_tell = other->is_staged;
+        msg->is_handed = msg->is_staged || other->is_staged;
+        if (!msg->is_handed) {
+            msg->slot      = ucp_st_fifo_slot_get(nic);
+            msg->is_handed = (msg->slot == NULL);
+        }
+    } else {
+        msg->length    = other->length;
+        msg->is_handed = other->is_handed;
+    }
+    if (is_send || !msg->is_handed) {
+        status = uct_trig_rkey_unpack(other->keys[key], UCP_ST_PROTO_KEY,
+                                      &msg->remote);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+    msg->num_puts = ucp_st_fifo_num_puts(msg);
+    count         = ucp_st_fifo_counts_copy(msg) ? 1 : msg->num_puts;
+    if ((nic->expected + count) >= (nic->rail->attr.max_count / 2)) {
+        return UCS_ERR_EXCEEDS_LIMIT;
+    }
+    nic->expected    += count;
+    msg->group->puts += count;
+    --msg->group->unpaired;
+    msg->is_paired = 1;
+    if (msg->is_handed) {
+        ucs_list_add_tail(&ucp_st_fifos(nic->worker)->handed,
+                          &msg->handed_list);
+    } else {
+        msg->is_todo = 1;
+        ucs_list_add_tail(&nic->todo, &msg->todo_list);
+    }
+    return UCS_OK;
+}
+
+/* The message fails for this reason, unless that is the peer's loss: then it
+ * fails with the peer */
+static void ucp_st_fifo_nic_failed(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    if (msg->is_ended) {
+        return;
+    }
+    if (!msg->fifo->peer->is_self && ucp_st_trig_is_loss(status)) {
+        ucp_st_peer_lost(msg->fifo->peer, status);
+    } else {
+        /* A bad key: the peer has closed its half */
+        ucp_st_fifo_fail(msg, (status == UCS_ERR_INVALID_ADDR) ?
+                              UCS_ERR_CANCELED : status);
+    }
+}
+
+/* Deferred work is over. What was cancelled was by this side, at its end. */
+static void ucp_st_fifo_nic_ended(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    if ((status != UCS_OK) && (status != UCS_ERR_CANCELED)) {
+        ucp_st_fifo_nic_failed(msg, status);
+    }
+}
+
+static void ucp_st_fifo_bridge_done(void *arg, ucs_status_t status)
+{
+    ucp_st_fifo_msg_t *msg = arg;
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    ucp_st_fifo_nic_ended(msg, status);
+    ucp_st_trig_line_over(&msg->bridge, nic->rail);
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+static void ucp_st_fifo_clear_done(void *arg, ucs_status_t status)
+{
+    ucp_st_fifo_msg_t *msg = arg;
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    nic->worker->stats.cts_fired += (status == UCS_OK);
+    ucp_st_fifo_nic_ended(msg, status);
+    ucp_st_trig_line_over(&msg->puts, nic->rail);
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+static void ucp_st_fifo_put_done(void *arg, ucs_status_t status)
+{
+    ucp_st_fifo_msg_t *msg = arg;
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    if (status == UCS_OK) {
+        ++nic->worker->stats.writes_fired;
+        ++msg->num_done;
+    }
+    ucp_st_fifo_nic_ended(msg, status);
+    ucp_st_trig_line_over(&msg->puts, nic->rail);
+    if (msg->puts.pending == 0) {
+        --nic->reading;
+        if (msg->num_done == msg->num_puts) {
+            if (msg->must_tell) {
+                ucp_st_fifo_tell(msg, UCP_ST_FIFO_DONE);
+            }
+            ucp_st_fifo_complete(msg, UCS_OK);
+        } else if (msg->is_ended) {
+            ucp_st_fifo_complete(msg, msg->status);
+        }
+    }
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+/* A receive whose data is here */
+static void ucp_st_fifo_landed(ucp_st_fifo_msg_t *msg)
+{
+    if (!msg->is_ended) {
+        ucp_st_fifo_complete(msg, UCS_OK);
+    }
+}
+
+/* The word was counted up for a group: it is over for the receiver, and those
+ * before are. An addition that was under way may have read the word before the
+ * release was stored and written it after: so that is stored again. */
+static void ucp_st_fifo_word_done(void *arg, ucs_status_t status)
+{
+    ucp_st_fifo_group_t *over = arg;
+    ucp_st_fifo_nic_t *nic    = over->nic;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    ucp_st_trig_line_over(&nic->words, nic->rail);
+    over->is_over = 1;
+    if (nic->is_released) {
+        __atomic_store_n(nic->done.word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+    }
+    ucs_gstream_wake(nic->done.word);
+    if ((status != UCS_OK) && (nic->queue != NULL)) {
+        if (status != UCS_ERR_CANCELED) {
+            ucs_error("lane 'trig': the NIC does not reach this process: %s",
+                      ucs_status_string(status));
+        }
+        ucp_st_queue_fail(nic->queue, NULL, status);
+    } else if ((status == UCS_OK) && !nic->is_failing && !nic->is_settled) {
+        ++nic->worker->stats.atomics_fired;
+        ucs_list_for_each(group, &nic->groups, list) {
+            ucs_list_for_each(msg, &group->msgs, group_list) {
+                if (!ucp_st_fifo_is_send(msg)) {
+                    ucp_st_fifo_landed(msg);
+                }
+            }
+            if (group == over) {
+                break;
+            }
+        }
+    }
+    ucp_st_fifo_nic_settle(nic, NULL);
+}
+
+static ucs_status_t ucp_st_fifo_bridge_post(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic  = msg->nic;
+    ucp_st_trig_work_t work = {
+        .type     = UCP_ST_TRIG_WORK_ADD,
+        .ep       = nic->rail->self_ep,
+        .add      = {
+            .value       = 1,
+            .remote_addr = (uintptr_t)msg->slot->pad.address,
+            .rkey        = msg->slot->rkey
+        },
+        .deferred = {
+            .trigger   = nic->start.cntr,
+            .threshold = nic->start.base + msg->start,
+            .done      = ucp_st_fifo_bridge_done,
+            .arg       = msg
+        }
+    };
+
+    return ucp_st_trig_line_post(&msg->bridge, nic->rail, &work, 0);
+}
+
+/* The next put of the data. If `is_due` hosts move it, who have seen that both
+ * sides have started. */
+static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due)
+{
+    ucp_st_fifo_nic_t *nic  = msg->nic;
+    size_t put_max          = ucp_st_trig_rma_put_max(msg->fifo->peer);
+    size_t offset           = msg->puts.posted * put_max;
+    ucp_st_trig_work_t work = {
+        .type     = UCP_ST_TRIG_WORK_PUT,
+        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer),
+        .put      = {
+            .buffer      = UCS_PTR_BYTE_OFFSET(msg->data, offset),
+            .length      = ucs_min(msg->length - offset, put_max),
+            .local       = msg->mem,
+            .remote_addr = msg->remote.address + offset,
+            .rkey        = msg->remote
+        },
+        .deferred = {
+            .trigger    = is_due ? nic->start.cntr : msg->slot->cntr,
+            .threshold  = is_due ? (nic->start.base + msg->start) :
+                                   (2 * msg->slot->uses),
+            .completion = nic->done.cntr,
+            .is_due     = is_due,
+            .done       = ucp_st_fifo_put_done,
+            .arg        = msg
+        }
+    };
+    ucs_status_t status;
+
+    if (msg->length == 0) {
+        work.put.buffer = nic->pad.address;
+        work.put.length = 1; /* a write of 0 bytes is not counted everywhere */
+        work.put.local  = nic->pad.slab->mem;
+    }
+    status = ucp_st_trig_line_post(&msg->puts, nic->rail, &work, 0);
+    if (status == UCS_OK) {
+        nic->reading += (msg->puts.pending == 1);
+        ++nic->worker->stats.writes_posted;
+        nic->worker->stats.proxied += is_due && (msg->puts.posted == 1);
+    }
+    return status;
+}
+
+static ucs_status_t ucp_st_fifo_clear_post(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic  = msg->nic;
+    ucp_st_trig_work_t work = {
+        .type     = UCP_ST_TRIG_WORK_PUT,
+        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer),
+        .put      = {
+            .buffer      = nic->pad.address,
+            .length      = sizeof(uint64_t),
+            .local       = nic->pad.slab->mem,
+            .remote_addr = msg->remote.address + UCP_ST_FIFO_CLEAR_OFFSET,
+            .rkey        = msg->remote
+        },
+        .deferred = {
+            .trigger   = nic->start.cntr,
+            .threshold = nic->start.base + msg->start,
+            .done      = ucp_st_fifo_clear_done,
+            .arg       = msg
+        }
+    };
+
+    return ucp_st_trig_line_post(&msg->puts, nic->rail, &work, 0);
+}
+
+static ucs_status_t ucp_st_fifo_msg_post(ucp_st_fifo_msg_t *msg)
+{
+    ucs_status_t status = UCS_OK;
+
+    if (!ucp_st_fifo_is_send(msg)) {
+        return ucp_st_fifo_clear_post(msg);
+    }
+    if (msg->bridge.posted == 0) {
+        status = ucp_st_fifo_bridge_post(msg);
+    }
+    while ((status == UCS_OK) && (msg->puts.posted < msg->num_puts)) {
+        status = ucp_st_fifo_put_post(msg, 0);
+    }
+    return status;
+}
+
+static void ucp_st_fifo_msg_done(ucp_st_fifo_msg_t *msg)
+{
+    if (msg->is_todo) {
+        ucs_list_del(&msg->todo_list);
+        msg->is_todo = 0;
+    }
+}
+
+/* Post the next word's addition, if all that it counts is known: UCS_OK;
+ * UCS_ERR_NO_ELEM if there is none to post now */
+static ucs_status_t ucp_st_fifo_word_post(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_trig_work_t work;
+    ucs_status_t status;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        if (group->is_posted) {
+            continue;
+        }
+        if (!group->is_closed || (group->unpaired > 0)) {
+            break;
+        }
+        ucp_st_trig_tally_fill(&nic->done, nic->rail, 1, &work);
+        work.deferred.threshold = nic->counted + group->puts;
+        work.deferred.done      = ucp_st_fifo_word_done;
+        work.deferred.arg       = group;
+        status = ucp_st_trig_line_post(&nic->words, nic->rail, &work, 0);
+        if (status == UCS_OK) {
+            group->is_posted = 1;
+            nic->counted    += group->puts;
+        }
+        return status;
+    }
+    return UCS_ERR_NO_ELEM;
+}
+
+/* All of them, not only the first, which may wait for what a later one does. A
+ * failure may take others from the list. */
+static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
+{
+    ucs_list_link_t untried;
+    ucp_st_fifo_msg_t *msg;
+    ucs_status_t status;
+
+    ucs_list_head_init(&untried);
+    ucs_list_splice_tail(&untried, &nic->todo);
+    ucs_list_head_init(&nic->todo);
+    while (!ucs_list_is_empty(&untried)) {
+        msg = ucs_list_extract_head(&untried, ucp_st_fifo_msg_t, todo_list);
+        ucs_list_add_tail(&nic->todo, &msg->todo_list);
+        status = ucp_st_fifo_msg_post(msg);
+        if (status == UCS_ERR_NO_RESOURCE) {
+            continue;
+        }
+        ucp_st_fifo_msg_done(msg);
+        if (status != UCS_OK) {
+            ucp_st_fifo_nic_failed(msg, status);
+        }
+    }
+}
+
+void ucp_st_fifo_nic_post(ucp_st_fifo_nic_t *nic)
+{
+    ucs_status_t status;
+
+    ucp_st_fifo_nic_post_msgs(nic);
+    do {
+        status = nic->is_failing ? UCS_ERR_NO_ELEM : ucp_st_fifo_word_post(nic);
+    } while (status == UCS_OK);
+    if ((status != UCS_ERR_NO_ELEM) && (status != UCS_ERR_NO_RESOURCE) &&
+        (nic->queue != NULL)) {
+        ucs_error("lane 'trig': the NIC takes no addition to a word: %s",
+                  ucs_status_string(status));
+        ucp_st_queue_fail(nic->queue, NULL, status);
+    }
+    if (!ucs_list_is_empty(&nic->todo) || (status == UCS_ERR_NO_RESOURCE)) {
+        ucp_st_trig_late_add(nic->worker, &nic->late);
+    } else {
+        ucp_st_trig_late_del(&nic->late);
+    }
+}
+
+void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_msg_done(msg);
+    if (!ucp_st_fifo_is_send(msg)) {
+        ucp_st_fifo_mem_dereg(&msg->mem);
+    } else if (msg->slot != NULL) {
+        ucp_st_fifo_mem_dereg(&msg->slot->mem);
+    }
+}
+
+void ucp_st_fifo_nic_halt(ucp_st_fifo_nic_t *nic)
+{
+    nic->is_failing = 1;
+    (void)ucp_st_trig_trigger_halt(&nic->start);
+}
+
+int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg)
+{
+    const ucp_st_trig_trigger_t *start = &msg->nic->start;
+    uint64_t value;
+
+    return !start->is_halted &&
+           (uct_trig_cntr_read(start->cntr, &value) == UCS_OK) &&
+           (value >= (start->base + msg->start));
+}
+
+ucs_status_t ucp_st_fifo_nic_put(ucp_st_fifo_msg_t *msg)
+{
+    ucs_status_t status = UCS_OK;
+
+    while ((status == UCS_OK) && (msg->puts.posted < msg->num_puts)) {
+        status = ucp_st_fifo_put_post(msg, 1);
+    }
+    return status;
+}
+
+void ucp_st_fifo_nic_count(ucp_st_fifo_msg_t *msg)
+{
+    if (ucp_st_fifo_counts_copy(msg)) {
+        ++msg->nic->worker->stats.proxied;
+        (void)uct_trig_cntr_add(msg->nic->done.cntr, 1);
+    }
+}
+
+static void ucp_st_fifo_msg_destroy(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_msg_done(msg);
+    if (msg->is_paired && msg->is_handed) {
+        ucs_list_del(&msg->handed_list);
+    }
+    ucs_list_del(&msg->group_list);
+    ucs_list_del(&msg->list);
+    ucp_st_fifo_mem_dereg(&msg->mem);
+    if (msg->slot != NULL) {
+        ucp_st_fifo_slot_put(msg->nic, msg->slot);
+    }
+    free(msg);
+}
+
+/* Nothing of the other half can be written any more: fire what is armed, which
+ * frees its entry */
+static void ucp_st_fifo_msg_settle(ucp_st_fifo_msg_t *msg)
+{
+    if (msg->is_ended && msg->is_closed && !msg->is_fired &&
+        (msg->slot != NULL)) {
+        msg->is_fired = 1;
+        (void)uct_trig_cntr_add(msg->slot->cntr, 2);
+    }
+    if ((msg->req == NULL) && (msg->bridge.pending == 0) &&
+        (msg->puts.pending == 0) && !msg->is_copying &&
+        (!msg->is_ended || msg->is_closed)) {
+        ucp_st_fifo_msg_destroy(msg);
+    }
+}
+
+/* Of a failed queue: once no message can be reached any more, what waits for
+ * the stream's starts is fired */
+static void ucp_st_fifo_nic_fire(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (!msg->is_ended || !msg->is_closed) {
+                return;
+            }
+        }
+    }
+    nic->is_fired = 1;
+    ucp_st_trig_trigger_fire(&nic->start, nic->starts + 1);
+}
+
+static void ucp_st_fifo_nic_free_groups(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group, *tmp;
+
+    ucs_list_for_each_safe(group, tmp, &nic->groups, list) {
+        if (ucs_list_is_empty(&group->msgs) &&
+            (group->is_over || ((nic->queue == NULL) && !group->is_posted))) {
+            ucs_list_del(&group->list);
+            free(group);
+        }
+    }
+}
+
+/* The queue has left, and so has its last message. Additions to the word that
+ * nobody waits for are fired. */
+static void ucp_st_fifo_nic_reap(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        if (!ucs_list_is_empty(&group->msgs)) {
+            return;
+        }
+    }
+    ucp_st_trig_late_del(&nic->late);
+    if (nic->words.pending == 0) {
+        ucs_list_del(&nic->list);
+        ucp_st_fifo_nic_free(nic);
+    } else if (!nic->is_settled) {
+        nic->is_settled = 1;
+        (void)uct_trig_cntr_add(nic->done.cntr, nic->counted);
+    }
+}
+
+void ucp_st_fifo_nic_settle(ucp_st_fifo_nic_t *nic, ucp_st_fifo_msg_t *only)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg, *tmp;
+
+    if (only != NULL) {
+        ucp_st_fifo_msg_settle(only);
+    } else {
+        ucs_list_for_each(group, &nic->groups, list) {
+            ucs_list_for_each_safe(msg, tmp, &group->msgs, group_list) {
+                ucp_st_fifo_msg_settle(msg);
+            }
+        }
+    }
+    if (nic->is_failing && !nic->is_released && (nic->reading == 0)) {
+        nic->is_released = 1;
+        __atomic_store_n(nic->done.word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+        ucs_gstream_wake(nic->done.word);
+    }
+    if (nic->is_failing && !nic->is_fired) {
+        ucp_st_fifo_nic_fire(nic);
+    }
+    ucp_st_fifo_nic_free_groups(nic);
+    if (nic->queue == NULL) {
+        ucp_st_fifo_nic_reap(nic);
+    }
+}
+
+void ucp_st_fifo_nic_cleanup(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *slots = &ucp_st_fifos(worker)->slots;
+
+    while (!ucs_list_is_empty(slots)) {
+        ucp_st_fifo_slot_destroy(ucs_list_extract_head(slots,
+                                                       ucp_st_fifo_slot_t,
+                                                       list),
+                                 ucp_st_trig_rma_rail(worker));
+    }
+}
