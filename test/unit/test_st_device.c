@@ -449,15 +449,16 @@ static void run_device_fails(gpu_t *gpu)
 
 ST_CASE_CALL(device_fails_hip, gpu_run(1, "host", run_device_fails))
 
-/* Messages that are used once; the receive is longer than what it gets, and the
- * rest of it stays as it was */
-static void run_device_once(gpu_t *gpu)
+/* Messages that are used once, of UCP's tags or of FIFOs; the receive is longer
+ * than what it gets, and the rest of it stays as it was */
+static void device_once(gpu_t *gpu, uint64_t field)
 {
     ucp_st_msg_params_t params = {
         .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
                       UCP_ST_MSG_PARAM_FIELD_LENGTH |
-                      UCP_ST_MSG_PARAM_FIELD_PEER,
-        .length     = LENGTH
+                      UCP_ST_MSG_PARAM_FIELD_PEER | field,
+        .length     = LENGTH,
+        .scope      = 1
     };
     st_side_t *a = &gpu->side[ST_A];
     st_side_t *b = &gpu->side[ST_B];
@@ -491,7 +492,19 @@ static void run_device_once(gpu_t *gpu)
     }
 }
 
+static void run_device_once(gpu_t *gpu)
+{
+    device_once(gpu, 0);
+}
+
+static void run_device_fifo(gpu_t *gpu)
+{
+    device_once(gpu, UCP_ST_MSG_PARAM_FIELD_SCOPE);
+}
+
 GPU_CASES(device_once, "host", run_device_once)
+GPU_CASES(device_fifo, "trig", run_device_fifo)
+GPU_CASES(device_fifo_host, "host", run_device_fifo)
 
 /* Windows in memory that the runtime moves: the host reaches it */
 static void run_managed(gpu_t *gpu)

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_st_fifo_far.c - messages of FIFOs with another process: there and back,
+ * and what becomes of them when that process is killed, at each step of a
+ * message. This program is the other process, too.
+ */
+#include "st_cunit.h"
+#include "st_far.h"
+#include "st_msg.h"
+#include "st_stream.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LEN    100000 /* more than UCP sends at once */
+#define ROUNDS 50
+#define SCOPE  5
+
+/** What the other process does before it is idle. */
+typedef enum {
+    MODE_ECHO,     /* its part of all rounds; then it leaves */
+    MODE_NOTHING,
+    MODE_ENQUEUED, /* a message each way, which its stream does not come to */
+    MODE_STARTED,  /* the same, but that it does */
+    MODE_LAST
+} far_mode_t;
+
+static uint8_t sbuf[LEN], rbuf[LEN];
+
+#if defined(__SANITIZE_ADDRESS__)
+const char *__lsan_default_suppressions(void);
+
+/* As in test_st_rma_far.c */
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libuct.so.0\n";
+}
+#endif
+
+static void far_tell(const st_far_t *far)
+{
+    CU_ASSERT_EQUAL(write(far->fd, "", 1), 1);
+}
+
+static void far_hear(const st_far_t *far)
+{
+    char byte;
+
+    CU_ASSERT_EQUAL_FATAL(read(far->fd, &byte, 1), 1);
+}
+
+static void far_init(const st_far_t *far, st_side_t *side)
+{
+    st_side_init(side);
+    CU_ASSERT_EQUAL_FATAL(st_far_connect(far, side->worker, &side->peer),
+                          UCS_OK);
+}
+
+static ucp_st_req_h far_enqueue(st_side_t *side, int is_send)
+{
+    ucp_st_msg_params_t params = st_msg_params(side->peer, is_send ? sbuf :
+                                               rbuf, LEN, 1);
+    ucp_st_req_h req           = NULL;
+
+    params.field_mask |= UCP_ST_MSG_PARAM_FIELD_SCOPE;
+    params.scope       = SCOPE;
+    CU_ASSERT_EQUAL((is_send ? ucp_st_enqueue_send : ucp_st_enqueue_recv)(
+                            side->queue, &params, &req), UCS_OK);
+    return req;
+}
+
+/* One process sends first and checks what comes back, the other answers with
+ * the same data and another seed. All rounds are enqueued at once. */
+static void far_rounds(st_side_t *side, int is_first)
+{
+    static ucp_st_req_h reqs[ROUNDS][2];
+    static st_work_t work[ROUNDS][2];
+    int errors = 0;
+    int is_send, i, k;
+
+    for (k = 0; k < ROUNDS; ++k) {
+        for (i = 0; i < 2; ++i) {
+            is_send    = (i != is_first);
+            work[k][i] = (st_work_t){is_send ? sbuf : rbuf, LEN,
+                                     (2 * k) + (is_send != is_first), &errors};
+            if (is_send) {
+                st_launch(side, st_fill_func, &work[k][i]);
+            }
+            reqs[k][i] = far_enqueue(side, is_send);
+            st_batch_run(side);
+            if (!is_send) {
+                st_launch(side, st_check_func, &work[k][i]);
+            }
+        }
+    }
+    st_sync(side);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(side->stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    for (k = 0; k < ROUNDS; ++k) {
+        CU_ASSERT_EQUAL(st_msg_end(reqs[k][0], UCS_OK), LEN);
+        CU_ASSERT_EQUAL(st_msg_end(reqs[k][1], UCS_OK), LEN);
+    }
+}
+
+static void run_other(void)
+{
+    uint64_t gate = 0;
+    st_side_t side;
+    st_far_t far;
+    int mode;
+
+    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&far), "%d", &mode), 1);
+    far_init(&far, &side);
+    if (mode == MODE_ECHO) {
+        far_rounds(&side, 0);
+    } else if (mode != MODE_NOTHING) {
+        if (mode == MODE_ENQUEUED) {
+            st_hold(&side, &gate);
+        }
+        (void)far_enqueue(&side, 1);
+        (void)far_enqueue(&side, 0);
+        st_batch_start(&side);
+        if (mode == MODE_STARTED) {
+            st_begun(&side);
+        }
+    }
+    far_tell(&far);
+    far_hear(&far); /* or it is killed */
+    st_side_cleanup(&side);
+}
+
+static void other_start(st_far_t *far, st_side_t *side, far_mode_t mode)
+{
+    char task[16];
+
+    snprintf(task, sizeof(task), "%d", mode);
+    st_far_start(far, task);
+    far_init(far, side);
+}
+
+ST_CASE(echo)
+{
+    st_side_t side;
+    st_far_t far;
+
+    other_start(&far, &side, MODE_ECHO);
+    far_rounds(&side, 1);
+    far_hear(&far);
+    far_tell(&far);
+    st_far_end(&far);
+    st_side_cleanup(&side);
+    close(far.fd);
+}
+
+/* The other process is killed: nothing is known of it; messages are matched,
+ * and only this stream, or only that one, or none has come to them. Streams
+ * pass, requests end, and all is freed. */
+static void run_death(far_mode_t mode, int is_held)
+{
+    uint64_t gate = 0;
+    ucp_st_req_h reqs[2];
+    ucs_status_t status;
+    st_side_t side;
+    st_far_t far;
+    int i;
+
+    other_start(&far, &side, mode);
+    far_hear(&far);
+    if (is_held) {
+        st_hold(&side, &gate);
+    }
+    for (i = 0; i < 2; ++i) {
+        reqs[i] = far_enqueue(&side, i);
+    }
+    st_batch_start(&side);
+    if (!is_held) {
+        st_begun(&side);
+    }
+    st_far_kill(&far);
+    (void)ucp_st_enqueue_batch_wait(side.queue);
+    while (ucp_st_req_test(reqs[0], NULL) == UCS_INPROGRESS) {
+        ucp_st_worker_progress(side.worker);
+    }
+    if (is_held) {
+        st_let_go(&gate);
+    }
+    /* With both streams there one message or both may be over */
+    status = ucp_st_queue_wait(side.queue, NULL);
+    CU_ASSERT((status == UCS_OK) || st_far_is_death(status));
+    CU_ASSERT((status != UCS_OK) || ((mode == MODE_STARTED) && !is_held));
+    for (i = 0; i < 2; ++i) {
+        status = ucp_st_req_wait(reqs[i], NULL);
+        CU_ASSERT((status == UCS_OK) || st_far_is_death(status) ||
+                  (status == UCS_ERR_CANCELED));
+        CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(side.queue), UCS_OK);
+    side.queue = NULL;
+    st_side_cleanup(&side);
+}
+
+ST_CASE(death)
+{
+    int mode;
+
+    for (mode = MODE_NOTHING; mode < MODE_LAST; ++mode) {
+        run_death(mode, 0);
+        run_death(mode, 1);
+    }
+}
+
+ST_FAR_SUITE("st_fifo_far", run_other)
