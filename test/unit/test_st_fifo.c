@@ -26,14 +26,19 @@ static int is_nic(void)
     return st_lane() == UCP_ST_LANE_TRIG;
 }
 
+/* What the last receive has got, in the order of the stream */
+static uint64_t actual;
+
 static ucp_st_req_h fifo_req(st_side_t *side, int is_send, void *buffer,
                              size_t length, ucp_tag_t tag)
 {
     ucp_st_msg_params_t params = st_msg_params(side->peer, buffer, length, tag);
     ucp_st_req_h req           = NULL;
 
-    params.field_mask |= UCP_ST_MSG_PARAM_FIELD_SCOPE;
+    params.field_mask |= UCP_ST_MSG_PARAM_FIELD_SCOPE |
+                         (is_send ? 0 : UCP_ST_MSG_PARAM_FIELD_ACTUAL);
     params.scope       = SCOPE;
+    params.actual      = &actual;
     CU_ASSERT_EQUAL((is_send ? ucp_st_enqueue_send : ucp_st_enqueue_recv)(
                             side->queue, &params, &req), UCS_OK);
     return req;
@@ -178,6 +183,11 @@ ST_PAIR_CASE(behind)
     }
 }
 
+static void copy_actual_func(void *arg)
+{
+    *(uint64_t*)arg = __atomic_load_n(&actual, __ATOMIC_ACQUIRE);
+}
+
 /* From nothing to several writes, in a receive of just that length or a longer
  * one, of which the rest stays as it is */
 ST_CASE(sizes)
@@ -186,6 +196,7 @@ ST_CASE(sizes)
     char *chunk                   = st_env_set("UCX_ST_CHUNK_MAX", "100000");
     uint8_t *sbuf                 = malloc(BIG_LEN);
     uint8_t *rbuf                 = malloc(BIG_LEN + 1);
+    uint64_t seen                 = 0;
     ucp_st_req_h send, recv;
     st_pair_t pair;
     size_t i, k;
@@ -200,7 +211,11 @@ ST_CASE(sizes)
         recv = fifo_req(&pair.side[ST_B], 0, rbuf, lengths[k] + (i % 2), i);
         st_batch_run(&pair.side[ST_A]);
         st_batch_run(&pair.side[ST_B]);
+        st_launch(&pair.side[ST_B], copy_actual_func, &seen);
         st_pair_sync(&pair);
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize(pair.side[ST_B].stream),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(seen, lengths[k]);
         CU_ASSERT_TRUE(st_check(rbuf, lengths[k], i));
         CU_ASSERT_EQUAL(rbuf[lengths[k]], ST_SPOILED);
         CU_ASSERT_EQUAL(st_msg_end(send, UCS_OK), lengths[k]);

@@ -62,7 +62,8 @@ enum ucp_st_msg_params_field {
     UCP_ST_MSG_PARAM_FIELD_PEER     = 1u << 2,
     UCP_ST_MSG_PARAM_FIELD_TAG      = 1u << 3,
     UCP_ST_MSG_PARAM_FIELD_TAG_MASK = 1u << 4,
-    UCP_ST_MSG_PARAM_FIELD_SCOPE    = 1u << 5
+    UCP_ST_MSG_PARAM_FIELD_SCOPE    = 1u << 5,
+    UCP_ST_MSG_PARAM_FIELD_ACTUAL   = 1u << 6
 };
 
 
@@ -82,6 +83,10 @@ typedef struct ucp_st_msg_params {
     uint64_t      scope;      /**< If set, the message is of a FIFO, see above:
                                    a number that keeps users apart, as an
                                    operation's */
+    uint64_t      *actual;    /**< Of a receive: set to the bytes received before
+                                   the stream passes a wait for it, so that the
+                                   stream may read it then; must live as long as
+                                   the buffer. Not set if NULL */
 } ucp_st_msg_params_t;
 
 
@@ -238,6 +243,20 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue);
  * Threads: may be called from any thread.
  */
 ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info);
+
+
+/**
+ * Tell whether a message is complete, as @ref ucp_st_req_test, but without
+ * progress, and without a question to the peer.
+ *
+ * @param [in]  req  The request.
+ * @param [out] info Filled in any case; may be NULL.
+ *
+ * @return As @ref ucp_st_req_test.
+ *
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucp_st_req_query(ucp_st_req_h req, ucp_st_req_info_t *info);
 
 
 /**

@@ -155,6 +155,7 @@ void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
         if (req->info.status != UCS_OK) {
             ucp_st_req_fail_queue(req, req->info.status);
         } else if (!req->is_fifo) {
+            ucp_st_req_set_actual(req, info->length);
             ++batch->done;
             ucp_st_batch_update_word(queue);
         }

@@ -62,6 +62,7 @@ typedef struct ucp_st_req {
                                        the buffer's place, if that lies in a
                                        device (core/st_stage.h); or NULL */
     ucs_gstream_memory_attr_t memory; /* of the buffer */
+    uint64_t            *actual;    /* or NULL */
     ucp_tag_t           tag;
     ucp_tag_t           ucp_tag;    /* that UCP is given */
     ucp_tag_t           tag_mask;
@@ -143,6 +144,16 @@ void ucp_st_req_set_state(ucp_st_req_t *req, ucp_st_req_state_t state);
 /** The message is complete: tell the queue, if its start was enqueued. The
  *  message is gone if the user has freed it. */
 void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info);
+
+/** So many bytes are received: for the stream, before a wait passes. */
+static inline void ucp_st_req_set_actual(const ucp_st_req_t *req,
+                                         uint64_t length)
+{
+    if (req->actual != NULL) {
+        /* Before the word that the stream waits on is counted up */
+        __atomic_store_n(req->actual, length, __ATOMIC_RELEASE);
+    }
+}
 
 /** A message failed: put its queue in error, cancel the queue's receives, and
  *  let its waits pass once there are none. */

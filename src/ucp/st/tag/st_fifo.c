@@ -225,6 +225,9 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
         ucp_st_fifo_fail(msg, status);
         return;
     }
+    if (!is_send) {
+        ucp_st_req_set_actual(msg->req, msg->length);
+    }
     if (is_send) {
         ucp_st_fifo_announce(msg);
     } else if (nic->queue == NULL) {

@@ -46,6 +46,7 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         .info.status = UCS_INPROGRESS,
         .buffer      = UCP_ST_MSG_PARAM(params, buffer, BUFFER, NULL),
         .length      = UCP_ST_MSG_PARAM(params, length, LENGTH, 0),
+        .actual      = UCP_ST_MSG_PARAM(params, actual, ACTUAL, NULL),
         .tag         = UCP_ST_MSG_PARAM(params, tag, TAG, 0),
         .tag_mask    = UCP_ST_MSG_PARAM(params, tag_mask, TAG_MASK, UINT64_MAX),
         .peer        = UCP_ST_MSG_PARAM(params, peer, PEER, peer)
@@ -292,6 +293,13 @@ ucs_status_t ucp_st_req_test(ucp_st_req_h req, ucp_st_req_info_t *info)
         ucp_st_progress(req->worker);
     }
     return ucp_st_req_get_info(req, info);
+}
+
+ucs_status_t ucp_st_req_query(ucp_st_req_h req, ucp_st_req_info_t *info)
+{
+    ucs_status_t status = ucp_st_check_call(req != NULL);
+
+    return (status == UCS_OK) ? ucp_st_req_get_info(req, info) : status;
 }
 
 ucs_status_t ucp_st_req_wait(ucp_st_req_h req, ucp_st_req_info_t *info)
