@@ -316,6 +316,9 @@ typedef struct MPIX_Queue_stats {
                                 the library gives them to MPI */
     char     provider[64]; /**< libfabric provider */
     char     device[64];   /**< Device */
+    uint64_t queue_messages; /**< Messages of these calls that were started on
+                                  communicators that are for queues only: none
+                                  of them is given to MPI */
 } MPIX_Queue_stats;
 
 

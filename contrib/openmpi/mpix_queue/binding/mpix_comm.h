@@ -41,6 +41,7 @@ typedef struct mpix_comm {
     struct mpix_comm *next; /* In the list of those without */
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
     unsigned        colls;  /* Persistent collectives that were made */
+    int             is_only; /* Its messages are of queues only */
     int             in_node; /* All its processes are in one; -1: unknown */
 } mpix_comm_t;
 

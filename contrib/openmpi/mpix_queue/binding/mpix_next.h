@@ -58,6 +58,12 @@
     _x(Request_free, \
        (MPI_Request *request), \
        (request)) \
+    _x(Comm_set_info, \
+       (MPI_Comm comm, MPI_Info info), \
+       (comm, info)) \
+    _x(Comm_dup_with_info, \
+       (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), \
+       (comm, info, newcomm)) \
     _x(Alloc_mem, \
        (MPI_Aint size, MPI_Info info, void *baseptr), \
        (size, info, baseptr)) \

@@ -21,6 +21,10 @@ typedef struct mpix_upcalls {
      * and its place in the table. With the lock, which may be given up. */
     void (*request_lost)(struct mpix_req *req);
 
+    /* Make the st worker, if there is none. Returns an MPI code that is not
+     * raised. Without the lock. */
+    int (*make_worker)(const char *func);
+
     /* MPI_Finalize has begun. */
     MPI_Comm_delete_attr_function *finalized;
 } mpix_upcalls_t;

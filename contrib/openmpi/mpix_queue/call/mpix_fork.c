@@ -17,7 +17,7 @@
 #include "mpix_host.h"
 #include "mpix_init.h"
 #include "mpix_match_thread.h"
-#include "once/mpix_batch.h"
+#include "once/mpix_fifo.h"
 
 #include <pthread.h>
 
@@ -25,6 +25,7 @@
 static void mpix_fork_child(void)
 {
     mpix_batch_thread_forked();
+    mpix_fifo_forked();
     mpix_comm_forked();
     mpix_error_forked();
     mpix_global_forked();

@@ -30,7 +30,7 @@
 #include "mpix_match_thread.h"
 #include "mpix_queue_free.h"
 #include "mpix_request_free.h"
-#include "once/mpix_batch.h"
+#include "once/mpix_fifo.h"
 #include "request/mpix_request.h"
 
 #include <dlfcn.h>
@@ -74,6 +74,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     if (rc == MPI_SUCCESS) {
         mpix_global.is_serial = (*provided < MPI_THREAD_MULTIPLE);
         mpix_global_begin();
+        rc = mpix_only_begin();
     }
     return rc;
 }
@@ -191,6 +192,7 @@ static void mpix_global_cleanup(void)
     if (st_worker != NULL) {
         mpix_host_cleanup();
         mpix_request_cleanup();
+        mpix_only_cleanup();
         mpix_global.st_worker = NULL; /* For the threads that come now */
     }
     mpix_unlock();
@@ -228,6 +230,7 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
     const mpix_binding_t *binding = mpix_binding();
 
     mpix_batch_thread_stop();
+    mpix_fifo_stop();
     mpix_queues_cancel();
 
     mpix_lock();
@@ -250,6 +253,7 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
 const mpix_upcalls_t mpix_upcalls = {
     .comm_freed   = mpix_request_resolve_peers,
     .request_lost = mpix_request_lost,
+    .make_worker  = mpix_global_init,
     .finalized    = mpix_global_finalized
 };
 

@@ -14,6 +14,7 @@
 #endif
 
 #include "mpix_level.h"
+#include "once/mpix_fifo.h"
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
@@ -145,7 +146,8 @@ int mpix_level_required(int required)
     const int setting = mpix_level_setting();
 
     if ((setting == 1) ||
-        ((setting == -1) && (dl_iterate_phdr(mpix_level_look, NULL) != 0))) {
+        ((setting == -1) && !mpix_only_is_forced() &&
+         (dl_iterate_phdr(mpix_level_look, NULL) != 0))) {
         return MPI_THREAD_MULTIPLE;
     }
     return ucs_max(required, MPI_THREAD_FUNNELED);

@@ -11,7 +11,7 @@
 #include "coll/mpix_coll.h"
 #include "mpix_init.h"
 #include "mpix_queue_free.h"
-#include "once/mpix_batch.h"
+#include "once/mpix_fifo.h"
 #include "request/mpix_match.h"
 
 #include <ucs_gstream.h>
@@ -274,11 +274,12 @@ static int mpix_queue_wait(struct mpix_queue *queue, MPI_Comm *comm_p)
         sleep_time = ucs_min(2 * sleep_time, MPIX_QUEUE_SLEEP_MAX);
     }
 
-    if (status != UCS_OK) {
-        return mpix_queue_failed(func, status, &error, comm_p);
-    }
     if (queue->batch != NULL) {
+        mpix_fifo_look();
         rc = mpix_batch_check(func, queue->batch, comm_p);
+    }
+    if ((status != UCS_OK) && (rc == MPI_SUCCESS)) {
+        return mpix_queue_failed(func, status, &error, comm_p);
     }
     return (rc == MPI_SUCCESS) ? mpix_coll_check_queue(func, queue) : rc;
 }
@@ -321,6 +322,7 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats)
     stats->copies       = attr.stats.copies;
     stats->proxied      = attr.stats.proxied;
     stats->messages     = mpix_batch_begun();
+    stats->queue_messages = mpix_fifo_count();
     snprintf(stats->provider, sizeof(stats->provider), "%s", attr.provider);
     snprintf(stats->device, sizeof(stats->device), "%s", attr.device);
     return MPI_SUCCESS;

@@ -21,6 +21,7 @@
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
 #include "mpix_host.h"
+#include "once/mpix_fifo.h"
 #include "request/mpix_match.h"
 
 #include <ucs_backoff.h>
@@ -139,6 +140,7 @@ mpix_wait_begin(mpix_wait_set_t *set, const char *func, int count,
     }
 
     mpix_wait_set_enter(set);
+    mpix_fifo_poll(count, requests);
     return MPI_SUCCESS;
 }
 
@@ -177,6 +179,7 @@ static int mpix_wait_mpi(MPI_Request *request, MPI_Status *status)
 
     while (((rc = MPIX_NEXT(Test)(request, &flag, status)) == MPI_SUCCESS) &&
            !flag) {
+        mpix_fifo_poll(1, request);
         ucs_backoff(&spins);
     }
     return rc;
@@ -190,6 +193,7 @@ static int mpix_wait_mpi_all(int count, MPI_Request requests[],
 
     while (((rc = MPIX_NEXT(Testall)(count, requests, &flag, statuses)) ==
             MPI_SUCCESS) && !flag) {
+        mpix_fifo_poll(count, requests);
         ucs_backoff(&spins);
     }
     return rc;
@@ -437,6 +441,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
+        mpix_fifo_poll(count, set.mpi);
         ucs_backoff(&spins);
     }
     return mpix_wait_finish_one(&set, rc);
@@ -538,6 +543,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
+        mpix_fifo_poll(incount, set.mpi);
         ucs_backoff(&spins);
     }
     return mpix_wait_finish(&set, rc);

@@ -8,6 +8,7 @@
 #endif
 
 #include "mpix_batch.h"
+#include "mpix_fifo.h"
 #include "binding/mpix_comm.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
@@ -19,19 +20,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-
-/* What the application gives. */
-typedef struct mpix_msg_args {
-    const char   *func;
-    int          is_recv;
-    const void   *buffer;
-    int          count;
-    MPI_Datatype datatype;
-    int          rank;
-    int          tag;
-    MPI_Comm     comm;
-} mpix_msg_args_t;
 
 
 static void mpix_batch_free(mpix_batch_t *batch)
@@ -62,6 +50,7 @@ static mpix_batch_t *mpix_batch_create(void)
     }
     batch->refs = 1;
     ucs_list_head_init(&batch->enqueued);
+    ucs_list_head_init(&batch->fifo_enqueued);
     ucs_list_head_init(&batch->over);
     return batch;
 }
@@ -84,6 +73,7 @@ void mpix_batch_cancel(mpix_batch_t *batch)
     MPI_Status status;
     mpix_msg_t *msg;
 
+    mpix_fifo_cancel(batch);
     if (ucs_list_is_empty(&batch->enqueued)) {
         return; /* MPI may be finalised */
     }
@@ -257,11 +247,39 @@ static int mpix_msg_make_inner(mpix_msg_t *msg, const mpix_msg_args_t *args)
     return rc;
 }
 
+mpix_msg_t *mpix_msg_alloc(const mpix_msg_args_t *args, mpix_batch_t *batch)
+{
+    mpix_msg_t *msg = calloc(1, sizeof(*msg));
+
+    if (msg != NULL) {
+        msg->refs    = 2;
+        msg->batch   = batch;
+        msg->is_recv = args->is_recv;
+        msg->is_null = (args->rank == MPI_PROC_NULL);
+        msg->count   = args->count;
+        msg->rank    = args->rank;
+        msg->tag     = args->tag;
+    }
+    return msg;
+}
+
+void mpix_msg_enlist(mpix_msg_t *msg, mpix_batch_t *batch,
+                     ucs_list_link_t *list)
+{
+    __atomic_add_fetch(&batch->refs, 1, __ATOMIC_RELAXED);
+    ucs_list_add_tail(list, &msg->list);
+    msg->number         = ++batch->count;
+    msg->is_counted     = 1;
+    batch->num_given   += !msg->is_fifo;
+    batch->num_unpacks += (msg->unpack != NULL);
+    mpix_request_count(msg->outer, 1);
+}
+
 /* Makes both requests of a message. MPI raises its own errors. */
 static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
                            mpix_msg_t **msg_p)
 {
-    mpix_msg_t *msg = calloc(1, sizeof(*msg));
+    mpix_msg_t *msg = mpix_msg_alloc(args, batch);
     int rc;
 
     if (msg == NULL) {
@@ -269,15 +287,7 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
                           mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory"));
     }
 
-    msg->refs    = 2;
-    msg->is_over = 0;
-    msg->batch   = batch;
-    msg->is_recv = args->is_recv;
-    msg->is_null = (args->rank == MPI_PROC_NULL);
-    msg->count   = args->count;
-    msg->rank    = args->rank;
-    msg->tag     = args->tag;
-    rc           = mpix_comm_get(args->comm, &msg->comm);
+    rc = mpix_comm_get(args->comm, &msg->comm);
     if (rc != MPI_SUCCESS) {
         rc = mpix_raise(args->comm, mpix_fail(args->func, rc, "no memory for a "
                                               "communicator"));
@@ -331,15 +341,8 @@ static int mpix_batch_check_queue(const char *func, MPIX_Queue queue,
 
 static int mpix_batch_get(const char *func, struct mpix_queue *queue)
 {
-    int rc;
-
     if (queue->batch != NULL) {
         return MPI_SUCCESS;
-    }
-
-    rc = mpix_batch_thread_get(func);
-    if (rc != MPI_SUCCESS) {
-        return rc;
     }
 
     queue->batch = mpix_batch_create();
@@ -348,16 +351,15 @@ static int mpix_batch_get(const char *func, struct mpix_queue *queue)
                    mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
 }
 
-static int mpix_batch_enqueue(const mpix_msg_args_t *args,
-                              struct mpix_queue *queue, MPI_Request *request)
+/* A message that the thread gives to MPI. */
+static int mpix_batch_enqueue_mpi(const mpix_msg_args_t *args,
+                                  struct mpix_queue *queue,
+                                  MPI_Request *request)
 {
     mpix_msg_t *msg = NULL;
     int rc;
 
-    rc = mpix_msg_check(args);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_batch_get(args->func, queue);
-    }
+    rc = mpix_batch_thread_get(args->func);
     if (rc != MPI_SUCCESS) {
         return mpix_raise(args->comm, rc);
     }
@@ -367,13 +369,29 @@ static int mpix_batch_enqueue(const mpix_msg_args_t *args,
         return rc;
     }
 
-    __atomic_add_fetch(&queue->batch->refs, 1, __ATOMIC_RELAXED);
-    ucs_list_add_tail(&queue->batch->enqueued, &msg->list);
-    msg->number     = ++queue->batch->count;
-    msg->is_counted = 1;
-    mpix_request_count(msg->outer, 1);
+    mpix_msg_enlist(msg, queue->batch, &queue->batch->enqueued);
     *request = msg->outer;
     return MPI_SUCCESS;
+}
+
+static int mpix_batch_enqueue(const mpix_msg_args_t *args,
+                              struct mpix_queue *queue, MPI_Request *request)
+{
+    mpix_comm_t *comm;
+    int rc;
+
+    rc = mpix_msg_check(args);
+    rc = (rc == MPI_SUCCESS) ? mpix_batch_get(args->func, queue) : rc;
+    rc = (rc == MPI_SUCCESS) ? mpix_comm_get(args->comm, &comm) : rc;
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    rc = mpix_only_is(comm) ?
+                 mpix_fifo_enqueue(args, queue, comm, request) :
+                 mpix_batch_enqueue_mpi(args, queue, request);
+    mpix_comm_drop(comm);
+    return rc;
 }
 
 static int mpix_batch_enqueue_comm(const mpix_msg_args_t *args,
@@ -502,7 +520,7 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
     }
 
     ucs_list_head_init(&batch->enqueued);
-    batch->started = batch->count;
+    batch->given = batch->num_given;
     return MPI_SUCCESS;
 }
 
@@ -518,6 +536,10 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
     }
 
     rc = mpix_batch_start(func, queue);
+    rc = (rc == MPI_SUCCESS) ? mpix_fifo_start(func, queue) : rc;
+    if ((rc == MPI_SUCCESS) && (queue->batch != NULL)) {
+        queue->batch->started = queue->batch->count;
+    }
     return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }
 
@@ -533,8 +555,13 @@ static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
         return MPI_SUCCESS;
     }
 
+    rc = mpix_fifo_wait(func, queue);
+    if ((rc != MPI_SUCCESS) || (batch->given == 0)) {
+        batch->waited = (rc == MPI_SUCCESS) ? batch->started : batch->waited;
+        return rc;
+    }
     cmds[0].u.word.address = batch->done;
-    cmds[0].u.word.value   = batch->started;
+    cmds[0].u.word.value   = batch->given;
     cmds[1].u.word.address = batch->passed;
     cmds[1].u.word.value   = batch->commands + 1;
     rc                     = mpix_batch_command(func, queue, cmds, 2);

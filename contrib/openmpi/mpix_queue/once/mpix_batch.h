@@ -13,6 +13,9 @@
  * generalized request, which the application has. It may have dropped that one:
  * once a wait of the queue has passed behind the message, the request is one of
  * those of which the library keeps the last MPIX_QUEUE_MAX_DROPPED.
+ *
+ * On communicators that are for queues only there is no thread, and no request
+ * of MPI's: see mpix_fifo.h.
  */
 #ifndef MPIX_BATCH_H_
 #define MPIX_BATCH_H_
@@ -23,11 +26,25 @@
 
 #include <mpi.h>
 
+#include <ucp_st.h>
 #include <ucs_gstream.h>
 #include <ucs_gstream_memory.h>
 #include <ucs/datastruct/list.h>
 
 #include <stdint.h>
+
+
+/* What the application gives. */
+typedef struct mpix_msg_args {
+    const char   *func;
+    int          is_recv;
+    const void   *buffer;
+    int          count;
+    MPI_Datatype datatype;
+    int          rank;
+    int          tag;
+    MPI_Comm     comm;
+} mpix_msg_args_t;
 
 
 /* A queue's part. Outlives the queue until its messages are over. */
@@ -36,7 +53,11 @@ typedef struct mpix_batch {
                                    over; atomic */
     ucs_list_link_t   enqueued; /* mpix_msg_t that are not started; of the
                                    thread that calls for the queue, as are the
-                                   next three */
+                                   next seven */
+    ucs_list_link_t   fifo_enqueued; /* The same, of mpix_fifo.h */
+    uint64_t          num_unpacks; /* Of those, ever, that are unpacked */
+    uint64_t          num_given; /* Messages of this file so far, */
+    uint64_t          given;    /* and those whose starts were enqueued */
     uint64_t          count;    /* Messages so far */
     uint64_t          started;  /* Of these, those whose starts were enqueued */
     uint64_t          waited;   /* Of these, those whose waits were, too */
@@ -82,6 +103,9 @@ typedef struct mpix_msg {
     int             tag;
     mpix_comm_t     *comm;   /* A reference */
     mpix_waits_t    waits;   /* While MPI has it; the thread's */
+    int             is_fifo; /* mpix_fifo.h's, as are the next two */
+    ucp_st_req_h    st_req;  /* NULL to or from MPI_PROC_NULL */
+    struct mpix_fifo_unpack *unpack; /* Of a receive with gaps, or NULL */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */
     void            *stage;  /* That memory */
@@ -127,6 +151,13 @@ void mpix_batch_trim(unsigned max);
 /* The batch goes: its messages that are over stay until the application
  * completes them. */
 void mpix_batch_forget(mpix_batch_t *batch);
+
+/* Make a message, with neither of its requests; NULL without memory. */
+mpix_msg_t *mpix_msg_alloc(const mpix_msg_args_t *args, mpix_batch_t *batch);
+
+/* The message, with its requests, is enqueued, in this list of the batch. */
+void mpix_msg_enlist(mpix_msg_t *msg, mpix_batch_t *batch,
+                     ucs_list_link_t *list);
 
 /* Make the request that the application has. Returns an MPI code, which was
  * raised. */

@@ -215,7 +215,7 @@ static void mpix_msg_fail(mpix_msg_t *msg, int code)
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
-    int is_started      = (msg->number > 0);
+    int is_started      = (msg->number > 0) && !msg->is_fifo;
     MPI_Request outer   = msg->outer;
 
     mpix_waits_end(&msg->waits);

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_fifo.c - messages of communicators that are for queues only.
+ */
+#ifdef HAVE_CONFIG_H
+#  include "config.h"
+#endif
+
+#include "mpix_fifo.h"
+#include "binding/mpix_error.h"
+#include "binding/mpix_global.h"
+#include "request/mpix_request.h"
+
+#include <ucs/datastruct/khash.h>
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A sweep looks at so many messages that are not over */
+#define MPIX_FIFO_MAX_LOOKS 16
+
+KHASH_MAP_INIT_INT64(mpix_fifo, mpix_msg_t*)
+
+
+/* A received message that is to be unpacked by the stream, or by the host if no
+ * wait was enqueued. */
+typedef struct mpix_fifo_unpack {
+    unsigned      refs;   /* The message's, and the stream's; atomic */
+    mpix_buffer_t *buffer;/* A reference */
+    uint64_t      actual; /* Bytes, set by the st worker */
+    int           is_given; /* To the stream */
+    int           is_run; /* By it; atomic */
+} mpix_fifo_unpack_t;
+
+
+/* Messages that are started and not over. The lock is taken before that of the
+ * st worker, and no MPI call is made with it. */
+static struct {
+    pthread_mutex_t    lock;
+    khash_t(mpix_fifo) table;  /* By outer request */
+    ucs_list_link_t    list;   /* Oldest first */
+    uint64_t           count;  /* Started so far; atomic */
+} mpix_fifo = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .list = UCS_LIST_INITIALIZER(&mpix_fifo.list, &mpix_fifo.list)
+};
+
+
+static void mpix_fifo_unpack_put(mpix_fifo_unpack_t *unpack)
+{
+    if (__atomic_sub_fetch(&unpack->refs, 1, __ATOMIC_ACQ_REL) == 0) {
+        mpix_buffer_put(unpack->buffer);
+        free(unpack);
+    }
+}
+
+static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
+{
+    unpack->buffer->actual = __atomic_load_n(&unpack->actual, __ATOMIC_ACQUIRE);
+    mpix_buffer_unpack(unpack->buffer);
+    __atomic_store_n(&unpack->is_run, 1, __ATOMIC_RELEASE);
+}
+
+/* For the stream */
+static void mpix_fifo_unpack_func(void *arg)
+{
+    mpix_fifo_unpack_now(arg);
+    mpix_fifo_unpack_put(arg);
+}
+
+static void mpix_fifo_pack_func(void *arg)
+{
+    mpix_buffer_pack(arg);
+    mpix_buffer_put(arg);
+}
+
+static int mpix_fifo_check(const mpix_msg_args_t *args)
+{
+    if (args->is_recv && ((args->rank == MPI_ANY_SOURCE) ||
+                          (args->tag == MPI_ANY_TAG))) {
+        return mpix_fail(args->func, (args->tag == MPI_ANY_TAG) ? MPI_ERR_TAG :
+                                                                  MPI_ERR_RANK,
+                         "%s: the communicator is for queues only "
+                         "(mpix_queue_only), where receives name their source "
+                         "and tag",
+                         (args->tag == MPI_ANY_TAG) ? "MPI_ANY_TAG" :
+                                                      "MPI_ANY_SOURCE");
+    }
+    return MPI_SUCCESS;
+}
+
+/* Finds out what the buffer is. Returns an MPI code that is not raised. */
+static int mpix_fifo_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
+{
+    const char *refusal;
+    int rc;
+
+    rc = mpix_buffer_create(args->buffer, args->count, args->datatype,
+                            &msg->buffer);
+    if (rc != MPI_SUCCESS) {
+        return mpix_fail(args->func, rc, (rc == MPI_ERR_TYPE) ?
+                                                 "the datatype is not known" :
+                                                 "no memory");
+    }
+
+    refusal = mpix_buffer_check(msg->buffer);
+    if ((refusal == NULL) && (msg->buffer->blocks.count > 0)) {
+        refusal = "with gaps, which a communicator that is for queues only "
+                  "does not send from there";
+    }
+    if (refusal != NULL) {
+        return mpix_fail(args->func, MPI_ERR_TYPE,
+                         "the buffer is in memory of %s %s",
+                         ucs_gstream_type_name(msg->buffer->memory), refusal);
+    }
+    if (mpix_buffer_stage(msg->buffer) != UCS_OK) {
+        return mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory");
+    }
+    if (!msg->is_recv || (msg->buffer->map == NULL)) {
+        return MPI_SUCCESS;
+    }
+
+    msg->unpack = calloc(1, sizeof(*msg->unpack));
+    if (msg->unpack == NULL) {
+        return mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory");
+    }
+    __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+    msg->unpack->refs   = 1;
+    msg->unpack->buffer = msg->buffer;
+    return MPI_SUCCESS;
+}
+
+/* Gives the message to the st worker. Returns an MPI code that is not
+ * raised. */
+static int mpix_fifo_give(mpix_msg_t *msg, const mpix_msg_args_t *args,
+                          struct mpix_queue *queue)
+{
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER |
+                      UCP_ST_MSG_PARAM_FIELD_TAG |
+                      UCP_ST_MSG_PARAM_FIELD_SCOPE |
+                      UCP_ST_MSG_PARAM_FIELD_ACTUAL,
+        .buffer     = msg->buffer->start,
+        .length     = msg->buffer->length,
+        .tag        = (ucp_tag_t)args->tag,
+        .actual     = (msg->unpack == NULL) ? NULL : &msg->unpack->actual
+    };
+    ucs_status_t status;
+    int rc;
+
+    rc = mpix_only_peer(args->func, msg->comm, args->rank, &params.peer,
+                        &params.scope);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    status = msg->is_recv ? ucp_st_enqueue_recv(queue->st_queue, &params,
+                                                &msg->st_req) :
+                            ucp_st_enqueue_send(queue->st_queue, &params,
+                                                &msg->st_req);
+    return (status == UCS_OK) ?
+                   MPI_SUCCESS :
+                   mpix_fail(args->func, mpix_status_code(status),
+                             "the message cannot be enqueued: %s",
+                             ucs_status_string(status));
+}
+
+/* Frees a message that no request is of. */
+static void mpix_fifo_destroy(mpix_msg_t *msg)
+{
+    (void)ucp_st_req_free(msg->st_req);
+    if (msg->unpack != NULL) {
+        mpix_fifo_unpack_put(msg->unpack);
+    }
+    mpix_msg_destroy(msg);
+}
+
+int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
+                      mpix_comm_t *comm, MPI_Request *request)
+{
+    mpix_batch_t *batch = queue->batch;
+    mpix_msg_t *msg;
+    int rc;
+
+    mpix_fifo_sweep();
+    if ((queue->st_queue != NULL) &&
+        (ucp_st_queue_query(queue->st_queue, NULL) == UCS_OK)) {
+        mpix_batch_settle(batch, batch->waited);
+    }
+    mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
+
+    rc = mpix_fifo_check(args);
+    rc = (rc == MPI_SUCCESS) ? mpix_queue_get_st(args->func, queue) : rc;
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(args->comm, rc);
+    }
+
+    msg = mpix_msg_alloc(args, batch);
+    if (msg == NULL) {
+        return mpix_raise(args->comm, mpix_fail(args->func, MPI_ERR_NO_MEM,
+                                                "no memory"));
+    }
+    mpix_comm_ref(comm);
+    msg->comm    = comm;
+    msg->inner   = MPI_REQUEST_NULL;
+    msg->is_fifo = 1;
+    if (!msg->is_null) {
+        rc = mpix_fifo_set_buffer(msg, args);
+        rc = (rc == MPI_SUCCESS) ? mpix_fifo_give(msg, args, queue) : rc;
+    }
+    if (rc != MPI_SUCCESS) {
+        mpix_fifo_destroy(msg);
+        return mpix_raise(args->comm, rc);
+    }
+    rc = mpix_msg_make_outer(msg);
+    if (rc != MPI_SUCCESS) {
+        mpix_fifo_destroy(msg);
+        return rc;
+    }
+    mpix_msg_enlist(msg, batch, &batch->fifo_enqueued);
+    *request = msg->outer;
+    return MPI_SUCCESS;
+}
+
+/* Enqueues functions of a list's messages: of sends that are to be packed, or of
+ * receives that are to be unpacked. */
+static int mpix_fifo_add_funcs(const char *func, struct mpix_queue *queue,
+                               ucs_list_link_t *list, int is_recv)
+{
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
+    ucs_status_t status   = UCS_OK;
+    mpix_msg_t *msg;
+
+    ucs_list_for_each(msg, list, list) {
+        if (msg->is_null || (msg->is_recv != is_recv) ||
+            (msg->buffer->map == NULL) || (msg->is_recv && is_recv &&
+                                           msg->unpack->is_given)) {
+            continue;
+        }
+        cmd.u.func.func = is_recv ? mpix_fifo_unpack_func : mpix_fifo_pack_func;
+        cmd.u.func.arg  = is_recv ? (void*)msg->unpack : (void*)msg->buffer;
+        if (is_recv) {
+            __atomic_add_fetch(&msg->unpack->refs, 1, __ATOMIC_RELAXED);
+            msg->unpack->is_given = 1;
+        } else {
+            __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+        }
+        status = ucs_gstream_enqueue(queue->stream, &cmd, 1);
+        if (status != UCS_OK) {
+            return mpix_fail(func, mpix_status_code(status),
+                             "the stream does not take the command: %s",
+                             ucs_status_string(status));
+        }
+    }
+    return MPI_SUCCESS;
+}
+
+static int mpix_fifo_status(const char *func, ucs_status_t status)
+{
+    return (status == UCS_OK) ?
+                   MPI_SUCCESS :
+                   mpix_fail(func, mpix_status_code(status), "%s",
+                             mpix_enqueue_cause(status, 1));
+}
+
+int mpix_fifo_start(const char *func, struct mpix_queue *queue)
+{
+    mpix_batch_t *batch = queue->batch;
+    mpix_msg_t *msg;
+    khiter_t iter;
+    int rc, ret;
+
+    if ((batch == NULL) || ucs_list_is_empty(&batch->fifo_enqueued)) {
+        return MPI_SUCCESS;
+    }
+
+    rc = mpix_fifo_add_funcs(func, queue, &batch->fifo_enqueued, 0);
+    rc = (rc == MPI_SUCCESS) ?
+                 mpix_fifo_status(func,
+                                  ucp_st_enqueue_batch_start(queue->st_queue)) :
+                 rc;
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    pthread_mutex_lock(&mpix_fifo.lock);
+    while (!ucs_list_is_empty(&batch->fifo_enqueued)) {
+        msg  = ucs_list_extract_head(&batch->fifo_enqueued, mpix_msg_t, list);
+        iter = kh_put(mpix_fifo, &mpix_fifo.table, (uintptr_t)msg->outer, &ret);
+        if (ret >= 0) { /* Else a sweep finds it */
+            kh_val(&mpix_fifo.table, iter) = msg;
+        }
+        ucs_list_add_tail(&mpix_fifo.list, &msg->list);
+        __atomic_add_fetch(&mpix_fifo.count, 1, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&mpix_fifo.lock);
+    return MPI_SUCCESS;
+}
+
+/* The messages of one queue that are started are among all: those of others are
+ * passed over. */
+static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue)
+{
+    ucs_list_link_t mine;
+    mpix_msg_t *msg, *tmp;
+    int rc;
+
+    ucs_list_head_init(&mine);
+    pthread_mutex_lock(&mpix_fifo.lock);
+    ucs_list_for_each_safe(msg, tmp, &mpix_fifo.list, list) {
+        if ((msg->batch == queue->batch) && (msg->unpack != NULL) &&
+            !msg->unpack->is_given) {
+            ucs_list_del(&msg->list);
+            ucs_list_add_tail(&mine, &msg->list);
+        }
+    }
+    rc = mpix_fifo_add_funcs(func, queue, &mine, 1);
+    ucs_list_splice_tail(&mpix_fifo.list, &mine);
+    pthread_mutex_unlock(&mpix_fifo.lock);
+    return rc;
+}
+
+int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
+{
+    int rc;
+
+    if ((queue->batch == NULL) || (queue->st_queue == NULL)) {
+        return MPI_SUCCESS;
+    }
+
+    rc = mpix_fifo_status(func, ucp_st_enqueue_batch_wait(queue->st_queue));
+    return ((rc == MPI_SUCCESS) && (queue->batch->num_unpacks > 0)) ?
+                   mpix_fifo_add_unpacks(func, queue) :
+                   rc;
+}
+
+/* Whether a message is over; then it is in the table and the list no more. With
+ * the lock. */
+static int mpix_fifo_take(mpix_msg_t *msg, int is_asked,
+                          ucp_st_req_info_t *info)
+{
+    khiter_t iter;
+
+    info->status = UCS_OK;
+    info->length = 0;
+    if (!msg->is_null) {
+        (void)(is_asked ? ucp_st_req_test : ucp_st_req_query)(msg->st_req,
+                                                              info);
+    }
+    if ((info->status == UCS_INPROGRESS) ||
+        ((info->status == UCS_OK) && (msg->unpack != NULL) &&
+         msg->unpack->is_given &&
+         !__atomic_load_n(&msg->unpack->is_run, __ATOMIC_ACQUIRE))) {
+        return 0;
+    }
+
+    iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)msg->outer);
+    if (iter != kh_end(&mpix_fifo.table)) {
+        kh_del(mpix_fifo, &mpix_fifo.table, iter);
+    }
+    ucs_list_del(&msg->list);
+    return 1;
+}
+
+static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
+{
+    const char *func = msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send";
+
+    switch (status) {
+    case UCS_OK:
+        return MPI_SUCCESS;
+    case UCS_ERR_MESSAGE_TRUNCATED:
+        return mpix_fail(func, MPI_ERR_TRUNCATE,
+                         "the send is longer than the receive");
+    case UCS_ERR_CANCELED:
+        return mpix_fail(func, MPI_ERR_OTHER, "its queue has failed, or that "
+                         "of its other half, or the peer has left");
+    default:
+        return mpix_fail(func, mpix_status_code(status), "%s",
+                         ucs_status_string(status));
+    }
+}
+
+/* Completes a message that was taken. */
+static void mpix_fifo_end(mpix_msg_t *msg, const ucp_st_req_info_t *info)
+{
+    MPI_Status status;
+
+    memset(&status, 0, sizeof(status));
+    status.MPI_SOURCE = msg->is_null ? MPI_PROC_NULL : msg->rank;
+    status.MPI_TAG    = msg->is_null ? MPI_ANY_TAG : msg->tag;
+    PMPI_Status_set_elements_x(&status, MPI_BYTE,
+                               (info->status == UCS_OK) ?
+                                       (MPI_Count)info->length :
+                                       0);
+    if (msg->unpack != NULL) {
+        if ((info->status == UCS_OK) && !msg->unpack->is_given) {
+            mpix_fifo_unpack_now(msg->unpack);
+        }
+        mpix_fifo_unpack_put(msg->unpack);
+    }
+    (void)ucp_st_req_free(msg->st_req);
+    mpix_batch_end(msg, mpix_fifo_code(msg, info->status), &status);
+}
+
+void mpix_fifo_poll(int count, const MPI_Request requests[])
+{
+    ucp_st_req_info_t info;
+    mpix_msg_t *msg;
+    khiter_t iter;
+    int i, is_over;
+
+    for (i = 0; i < count; ++i) {
+        if (!mpix_request_may_be_given(&requests[i])) {
+            continue;
+        }
+        is_over = 0;
+        pthread_mutex_lock(&mpix_fifo.lock);
+        iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)requests[i]);
+        if (iter != kh_end(&mpix_fifo.table)) {
+            msg     = kh_val(&mpix_fifo.table, iter);
+            is_over = mpix_fifo_take(msg, 1, &info);
+        }
+        pthread_mutex_unlock(&mpix_fifo.lock);
+        if (is_over) {
+            mpix_fifo_end(msg, &info);
+        }
+    }
+}
+
+/* The first one that is over, or NULL. */
+static mpix_msg_t *mpix_fifo_next(unsigned max_looks, ucp_st_req_info_t *info)
+{
+    unsigned looks = 0;
+    mpix_msg_t *msg, *found = NULL;
+
+    pthread_mutex_lock(&mpix_fifo.lock);
+    ucs_list_for_each(msg, &mpix_fifo.list, list) {
+        if (mpix_fifo_take(msg, 0, info)) {
+            found = msg;
+            break;
+        }
+        if (++looks == max_looks) {
+            break;
+        }
+    }
+    pthread_mutex_unlock(&mpix_fifo.lock);
+    return found;
+}
+
+static void mpix_fifo_end_all(unsigned max_looks)
+{
+    ucp_st_req_info_t info;
+    mpix_msg_t *msg;
+
+    while ((msg = mpix_fifo_next(max_looks, &info)) != NULL) {
+        mpix_fifo_end(msg, &info);
+    }
+}
+
+void mpix_fifo_sweep(void)
+{
+    mpix_fifo_end_all(MPIX_FIFO_MAX_LOOKS);
+}
+
+void mpix_fifo_look(void)
+{
+    mpix_fifo_end_all(0);
+}
+
+void mpix_fifo_cancel(mpix_batch_t *batch)
+{
+    MPI_Status status;
+    mpix_msg_t *msg;
+
+    memset(&status, 0, sizeof(status));
+    if (!ucs_list_is_empty(&batch->fifo_enqueued)) {
+        PMPI_Status_set_cancelled(&status, 1);
+    }
+    while (!ucs_list_is_empty(&batch->fifo_enqueued)) {
+        msg = ucs_list_extract_head(&batch->fifo_enqueued, mpix_msg_t, list);
+        (void)ucp_st_req_free(msg->st_req);
+        if (msg->unpack != NULL) {
+            mpix_fifo_unpack_put(msg->unpack);
+        }
+        msg->number = 0;
+        mpix_batch_end(msg, MPI_SUCCESS, &status);
+    }
+}
+
+void mpix_fifo_stop(void)
+{
+    const ucp_st_req_info_t info = {.status = UCS_ERR_CANCELED};
+    unsigned count               = 0;
+    mpix_msg_t *msg;
+
+    mpix_fifo_look();
+    while (!ucs_list_is_empty(&mpix_fifo.list)) { /* Nobody else calls now */
+        msg = ucs_list_extract_head(&mpix_fifo.list, mpix_msg_t, list);
+        ++count;
+        mpix_fifo_end(msg, &info);
+    }
+    kh_clear(mpix_fifo, &mpix_fifo.table);
+    if (count > 0) {
+        mpix_warn("%u messages of MPIX_Enqueue_send and MPIX_Enqueue_recv are "
+                  "not complete at MPI_Finalize", count);
+    }
+    mpix_batch_trim(0);
+}
+
+void mpix_fifo_forked(void)
+{
+    pthread_mutex_init(&mpix_fifo.lock, NULL);
+}
+
+uint64_t mpix_fifo_count(void)
+{
+    return __atomic_load_n(&mpix_fifo.count, __ATOMIC_RELAXED);
+}
