@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mpix_fifo.c - messages that are used once on communicators that are for queues
+ * only: no thread of the library's calls MPI, and MPI_THREAD_MULTIPLE is not
+ * asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all communicators
+ * are such.
+ */
+#include "mpix_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TAG    3
+#define COUNT  16
+#define LARGE  100000 /* Words: more than MPI sends at once */
+#define ROUNDS 40
+
+static MPI_Comm only;
+static MPIX_Queue queue; /* Of it */
+
+
+static MPI_Comm make_only(const char *value)
+{
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    if (value != NULL) {
+        MPI_Info_set(info, "mpix_queue_only", value);
+    }
+    MPIX_OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Info_free(&info);
+    return comm;
+}
+
+static void enqueue(mpix_test_msg_t *msg, MPI_Request *request)
+{
+    if (msg->dest == mpix_test.rank) {
+        MPIX_OK(MPIX_Enqueue_recv(msg->words, (int)msg->count, MPI_UINT64_T,
+                                  msg->source, TAG, queue, request));
+    } else {
+        MPIX_OK(MPIX_Enqueue_send(msg->words, (int)msg->count, MPI_UINT64_T,
+                                  msg->dest, TAG, queue, request));
+    }
+}
+
+/* One each way around the ring, of a length that grows; the receive has room
+ * for one word more. The host looks at the requests of some rounds. */
+static void test_ring(void)
+{
+    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+    mpix_test_msg_t send, recv;
+    MPI_Status statuses[2];
+    int k, count, words;
+
+    if (mpix_test.size == 1) {
+        return;
+    }
+    mpix_test_msg_init(&send, LARGE, mpix_test.rank, mpix_test.right, 1);
+    mpix_test_msg_init(&recv, LARGE, mpix_test.left, mpix_test.rank, 1);
+    for (k = 0; k < ROUNDS; ++k) {
+        words       = (k == (ROUNDS - 1)) ? LARGE : (COUNT * k);
+        send.count  = words;
+        send.actual = words;
+        recv.actual = words;
+        recv.count  = words;
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_fill,
+                                        &send));
+        MPIX_OK(MPIX_Enqueue_recv(recv.words, words + (words < LARGE),
+                                  MPI_UINT64_T, recv.source, TAG, queue,
+                                  &requests[0]));
+        enqueue(&send, &requests[1]);
+        MPIX_OK(MPIX_Enqueue_start(queue));
+        MPIX_OK(MPIX_Enqueue_wait(queue));
+        MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_verify,
+                                        &recv));
+        if ((k % 4) == 0) {
+            MPIX_OK(MPI_Waitall(2, requests, statuses));
+            MPI_Get_count(&statuses[0], MPI_UINT64_T, &count);
+            MPIX_CHECK(count == words, "%d words of %d", count, words);
+            MPIX_CHECK((statuses[0].MPI_SOURCE == mpix_test.left) &&
+                       (statuses[0].MPI_TAG == TAG), "from %d, tag %d",
+                       statuses[0].MPI_SOURCE, statuses[0].MPI_TAG);
+        }
+        /* The functions of the stream read the fields of messages */
+        MPIX_OK(MPIX_Queue_wait(queue));
+        MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    }
+    send.request = recv.request = MPI_REQUEST_NULL;
+    mpix_test_msg_free(&send);
+    mpix_test_msg_free(&recv);
+}
+
+/* Calls that wait for some of several, none of which the stream waits for */
+static void test_requests(void)
+{
+    int out[4], in[4], indices[4], i, index, flag, count, left = 4;
+    MPI_Request requests[8];
+    MPI_Status status;
+
+    for (i = 0; i < 4; ++i) {
+        out[i] = (10 * mpix_test.rank) + i;
+        in[i]  = -1;
+        MPIX_OK(MPIX_Enqueue_recv(&in[i], 1, MPI_INT, mpix_test.left, i, queue,
+                                  &requests[i]));
+        MPIX_OK(MPIX_Enqueue_send(&out[i], 1, MPI_INT, mpix_test.right, i,
+                                  queue, &requests[4 + i]));
+    }
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPI_Wait(&requests[2], &status));
+    MPIX_CHECK((in[2] == ((10 * mpix_test.left) + 2)) &&
+               (status.MPI_TAG == 2), "%d, tag %d", in[2], status.MPI_TAG);
+    do {
+        MPIX_OK(MPI_Test(&requests[0], &flag, &status));
+    } while (!flag);
+    MPIX_CHECK(in[0] == (10 * mpix_test.left), "%d", in[0]);
+    MPIX_OK(MPI_Waitany(4, requests, &index, &status));
+    MPIX_CHECK((index == 1) || (index == 3), "%d", index);
+    MPIX_OK(MPI_Waitany(4, requests, &index, &status));
+    MPIX_CHECK((in[1] == ((10 * mpix_test.left) + 1)) &&
+               (in[3] == ((10 * mpix_test.left) + 3)), "%d %d", in[1], in[3]);
+    while (left > 0) {
+        MPIX_OK(MPI_Waitsome(4, &requests[4], &count, indices,
+                             MPI_STATUSES_IGNORE));
+        left -= count;
+    }
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPIX_Queue_wait(queue));
+}
+
+/* With gaps at either end, and shorter than the receive */
+static void test_datatypes(void)
+{
+    int out[20], in[20], i;
+    MPI_Request requests[2];
+    MPI_Datatype type;
+
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (i = 0; i < 20; ++i) {
+        out[i] = (100 * mpix_test.rank) + i;
+        in[i]  = -1;
+    }
+    MPIX_OK(MPIX_Enqueue_recv(in, 10, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 1, type, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    for (i = 0; i < 10; ++i) {
+        MPIX_CHECK(in[i] == ((100 * mpix_test.left) + (2 * i)), "in[%d] is %d",
+                   i, in[i]);
+        in[i] = -1;
+    }
+    /* Once in the stream's order, once by the host */
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, TAG, queue,
+                                  &requests[0]));
+        MPIX_OK(MPIX_Enqueue_send(out, 4, MPI_INT, mpix_test.right, TAG, queue,
+                                  &requests[1]));
+        MPIX_OK(MPIX_Enqueue_start(queue));
+        if (i == 0) {
+            MPIX_OK(MPIX_Enqueue_wait(queue));
+            MPIX_OK(MPIX_Queue_wait(queue));
+            MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+        } else {
+            MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+            MPIX_OK(MPIX_Enqueue_wait(queue));
+        }
+        MPIX_CHECK((in[0] == (100 * mpix_test.left)) && (in[1] == -1) &&
+                   (in[6] == ((100 * mpix_test.left) + 3)) && (in[8] == -1),
+                   "%d %d %d %d", in[0], in[1], in[6], in[8]);
+        memset(in, -1, sizeof(in));
+        MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    }
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPI_Type_free(&type);
+}
+
+static void test_null_and_self(void)
+{
+    int out = 5, in = 0, none = 7;
+    MPI_Request requests[4];
+    MPI_Status statuses[4];
+
+    MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.rank, 8, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&none, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
+                              &requests[2]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.rank, 8, queue,
+                              &requests[3]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPI_Waitall(4, requests, statuses));
+    MPIX_CHECK((in == 5) && (none == 7), "%d %d", in, none);
+    MPIX_CHECK(statuses[1].MPI_SOURCE == MPI_PROC_NULL, "source %d",
+               statuses[1].MPI_SOURCE);
+    MPIX_OK(MPIX_Queue_wait(queue));
+}
+
+/* Messages of a queue some of which go by MPI; and the same tag on both
+ * communicators */
+static void test_both_ways(void)
+{
+    int out[2] = {1, 2}, in[2] = {0, 0};
+    MPIX_Queue_stats before, after;
+    MPI_Request requests[4];
+    MPI_Comm comms[2];
+    MPIX_Queue queues[2];
+    int i, level;
+
+    MPI_Query_thread(&level);
+    if ((level < MPI_THREAD_MULTIPLE) && (getenv("MPIX_QUEUE_ONLY") == NULL)) {
+        return; /* no thread may give anything to MPI */
+    }
+    comms[0] = make_only("true");
+    comms[1] = make_only("false");
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(comms[i], mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Queue_get_stats(&before));
+    for (i = 1; i >= 0; --i) {
+        MPIX_OK(MPIX_Enqueue_recv(&in[i], 1, MPI_INT, mpix_test.left, TAG,
+                                  queues[i], &requests[i]));
+        MPIX_OK(MPIX_Enqueue_send(&out[i], 1, MPI_INT, mpix_test.right, TAG,
+                                  queues[i], &requests[2 + i]));
+    }
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Enqueue_start(queues[i]));
+    }
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Enqueue_wait(queues[i]));
+    }
+    MPIX_OK(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE));
+    MPIX_CHECK((in[0] == 1) && (in[1] == 2), "%d %d", in[0], in[1]);
+    MPIX_OK(MPIX_Queue_get_stats(&after));
+    i = (getenv("MPIX_QUEUE_ONLY") != NULL) ? 4 : 2;
+    MPIX_CHECK(after.queue_messages - before.queue_messages == (uint64_t)i,
+               "%d", (int)(after.queue_messages - before.queue_messages));
+    MPIX_CHECK(after.messages - before.messages == (uint64_t)(4 - i), "%d",
+               (int)(after.messages - before.messages));
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+        MPI_Comm_free(&comms[i]);
+    }
+}
+
+/* Many that the application drops, while the stream is held: all pass */
+static void test_many_ahead(void)
+{
+    static int out[ROUNDS][8], in[ROUNDS][8];
+    static int go;
+    MPI_Request request;
+    int i, k;
+
+    go = 0;
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    for (k = 0; k < ROUNDS; ++k) {
+        for (i = 0; i < 8; ++i) {
+            out[k][i] = (1000 * mpix_test.rank) + (8 * k) + i;
+            MPIX_OK(MPIX_Enqueue_recv(&in[k][i], 1, MPI_INT, mpix_test.left,
+                                      i, queue, &request));
+            MPIX_OK(MPIX_Enqueue_send(&out[k][i], 1, MPI_INT, mpix_test.right,
+                                      i, queue, &request));
+        }
+        MPIX_OK(MPIX_Enqueue_start(queue));
+        if ((k % 3) != 1) {
+            MPIX_OK(MPIX_Enqueue_wait(queue));
+        }
+    }
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (k = 0; k < ROUNDS; ++k) {
+        for (i = 0; i < 8; ++i) {
+            MPIX_CHECK(in[k][i] == ((1000 * mpix_test.left) + (8 * k) + i),
+                       "in[%d][%d] is %d", k, i, in[k][i]);
+        }
+    }
+}
+
+static void test_refuse(void)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm comm;
+    MPI_Info info;
+    int word = 0;
+
+    MPIX_IS(MPI_ERR_RANK, MPIX_Enqueue_recv(&word, 1, MPI_INT, MPI_ANY_SOURCE,
+                                            TAG, queue, &request));
+    MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_recv(&word, 1, MPI_INT, mpix_test.left,
+                                           MPI_ANY_TAG, queue, &request));
+    MPIX_IS(MPI_ERR_RANK, MPIX_Enqueue_send(&word, 1, MPI_INT, mpix_test.size,
+                                            TAG, queue, &request));
+    MPIX_CHECK(request == MPI_REQUEST_NULL, "a request was made");
+    if (mpix_test.size == 1) {
+        return;
+    }
+    /* One says so, and the others do not */
+    comm = make_only(NULL);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only",
+                 (mpix_test.rank == 1) ? "true" : "false");
+    MPIX_IS(MPI_ERR_INFO_VALUE, MPI_Comm_set_info(comm, info));
+    MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+}
+
+/* A receive that is too short is an error of both, which names rank and tag;
+ * the rest goes on. Where UCP moves the message its send is complete before. */
+static void test_truncation(void)
+{
+    int out[2] = {1, 2}, in[2] = {0, 0}, rc[2], class[2], i;
+    const int lanes_have_card = (getenv("MPIX_TEST_CARD") != NULL);
+    char text[MPI_MAX_ERROR_STRING] = "";
+    MPI_Request requests[2];
+    MPIX_Queue queues[2];
+
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, mpix_test.left, 11, queues[0],
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 2, MPI_INT, mpix_test.right, 11, queues[1],
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queues[0]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1]));
+    for (i = 0; i < 2; ++i) {
+        rc[i] = MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+        MPI_Error_class(rc[i], &class[i]);
+    }
+    MPIX_CHECK(class[0] == MPI_ERR_TRUNCATE, "class %d", class[0]);
+    MPIX_CHECK(!lanes_have_card || (class[1] == MPI_ERR_TRUNCATE), "class %d",
+               class[1]);
+    MPIX_CHECK(in[1] == 0, "%d", in[1]);
+    if (mpix_test_text(rc[0], MPI_ERR_TRUNCATE, text)) {
+        MPIX_CHECK(strstr(text, "tag 11") != NULL, "%s", text);
+    }
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(queues[0]));
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Enqueue_send(out, 1, MPI_INT, mpix_test.right,
+                                             TAG, queues[0], &requests[0]));
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+    }
+    test_null_and_self();
+    test_requests();
+}
+
+/* A queue is freed with messages that are not over: those whose start was
+ * enqueued arrive, the others are cancelled */
+static void test_free_queue(void)
+{
+    int out = mpix_test.rank, in[2] = {-1, -1}, flag;
+    MPI_Request requests[3];
+    MPI_Status status;
+    MPIX_Queue other;
+
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, mpix_test.left, 12, other,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, 12, other,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPIX_Enqueue_recv(&in[1], 1, MPI_INT, mpix_test.left, 12, other,
+                              &requests[2]));
+    MPIX_OK(MPIX_Free_queue(other));
+    MPIX_OK(MPI_Wait(&requests[2], &status));
+    MPI_Test_cancelled(&status, &flag);
+    MPIX_CHECK(flag, "not cancelled");
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_CHECK((in[0] == mpix_test.left) && (in[1] == -1), "%d %d", in[0],
+               in[1]);
+}
+
+int main(int argc, char **argv)
+{
+    static const mpix_test_case_t cases[] = {
+        {"ring", test_ring},
+        {"requests", test_requests},
+        {"datatypes", test_datatypes},
+        {"null_and_self", test_null_and_self},
+        {"both_ways", test_both_ways},
+        {"many_ahead", test_many_ahead},
+        {"refuse", test_refuse},
+        {"truncation", test_truncation},
+        {"free_queue", test_free_queue},
+        {NULL, NULL}
+    };
+
+    mpix_test_init_thread(&argc, &argv, MPI_THREAD_FUNNELED);
+    only = make_only("true");
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queue));
+    mpix_test_cases(cases, argc, argv);
+    MPIX_OK(MPIX_Free_queue(queue));
+    MPI_Comm_free(&only);
+    return mpix_test_end("mpix_fifo");
+}
