@@ -422,11 +422,12 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
  * and goes on once the buffer may be reused. The context must have an st
  * worker, and the channel a peer.
  *
- * Where buffer and length were matched (@ref ucp_st_channel_match) the
- * message goes over the lanes of matched pairs; such messages have no numbers,
- * and the other end receives each with the buffer that it has matched. Else it
- * has the next number, and a thread of the library gives it to UCP
- * (ucp_st_batch.h): the other end may use any receive.
+ * Messages on streams have an order of their own: the other end receives each
+ * on a stream, and neither has a number. Where buffer and length were matched
+ * (@ref ucp_st_channel_match) the message goes over the lanes of matched pairs,
+ * and the other end receives it with the buffer that it has matched. Else it is
+ * of a FIFO (ucp_st_batch.h), one for each direction: on lane trig the NICs move
+ * it.
  *
  * @param [in] channel The end.
  * @param [in] queue   Of the stream; of the context's st worker.
@@ -434,11 +435,11 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
  *                     @ref ucp_st_channel_progress once it is sent.
  *
  * @return UCS_INPROGRESS: the stream has it; UCS_ERR_BUSY while the end is to
- *         be moved, or its sends are put off; UCS_ERR_NOT_CONNECTED without a
- *         peer or an st worker; an error of ucp_st_enqueue_start(), of
- *         ucp_st_enqueue_send() or ucp_st_enqueue_batch_start(). If the start
- *         was enqueued and the wait was not, the call returns UCS_INPROGRESS
- *         and the queue is in error.
+ *         be moved; UCS_ERR_NOT_CONNECTED without a peer or an st worker; an
+ *         error of ucp_st_enqueue_start(), of ucp_st_enqueue_send() or
+ *         ucp_st_enqueue_batch_start(): there is no message. An error of
+ *         ucp_st_enqueue_wait() or ucp_st_enqueue_batch_wait(): the stream has
+ *         the start and no wait, and the callback comes all the same.
  */
 ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
                                         ucp_st_queue_h queue,
@@ -454,10 +455,7 @@ ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
  * @param [in]  msg     Where to; copied. Its callback comes from
  *                      @ref ucp_st_channel_progress once it is there.
  *
- * @return As @ref ucp_st_channel_send_stream; UCS_ERR_BUSY also while messages
- *         are kept that came while the end was moved, or receives that a failed
- *         @ref ucp_st_channel_quiesce has cancelled were not given again: call
- *         @ref ucp_st_channel_recv for these first.
+ * @return As @ref ucp_st_channel_send_stream.
  */
 ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
                                         ucp_st_queue_h queue,

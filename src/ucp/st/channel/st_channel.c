@@ -312,7 +312,7 @@ ucs_status_t st_channel_make(ucp_st_channel_ctx_h ctx,
     ucs_list_head_init(&channel->recvs);
     ucs_list_head_init(&channel->put_off);
     ucs_list_head_init(&channel->kept);
-    ucs_list_head_init(&channel->pairs);
+    kh_init_inplace(st_channel_pairs, &channel->pairs);
     ucs_list_add_tail(st_channel_bucket(ctx, id), &channel->link);
     ++ctx->num_channels;
     *channel_p = channel;

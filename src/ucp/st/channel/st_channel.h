@@ -13,6 +13,7 @@
 
 #include <ucp_st_msg.h>
 
+#include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 #define ST_CHANNEL_BUCKETS 256
@@ -23,6 +24,31 @@
 #define ST_CHANNEL_CONTROLS    4
 
 typedef struct st_channel_op st_channel_op_t;
+
+/** What finds a matched buffer of a channel. */
+typedef struct st_channel_pair_key {
+    uintptr_t buffer;
+    size_t    length;
+    int       is_send;
+} st_channel_pair_key_t;
+
+static inline khint_t st_channel_pair_hash(st_channel_pair_key_t key)
+{
+    return kh_int64_hash_func((key.buffer * 0x9e3779b97f4a7c15ul) +
+                              (2 * key.length) + key.is_send);
+}
+
+static inline int st_channel_pair_equal(st_channel_pair_key_t a,
+                                        st_channel_pair_key_t b)
+{
+    return (a.buffer == b.buffer) && (a.length == b.length) &&
+           (a.is_send == b.is_send);
+}
+
+struct st_channel_pair;
+
+KHASH_INIT(st_channel_pairs, st_channel_pair_key_t, struct st_channel_pair*, 1,
+           st_channel_pair_hash, st_channel_pair_equal)
 
 /** UCP is done with an operation, whose status and length are set. The
  *  operation is out of all lists and its function frees it. */
@@ -136,7 +162,7 @@ struct ucp_st_channel {
     ucs_list_link_t      kept;
     size_t               num_kept;
     int                  is_explicit; /* Numbers were the caller's */
-    ucs_list_link_t      pairs;      /* Matched buffers */
+    khash_t(st_channel_pairs) pairs; /* Matched buffers */
     uint64_t             num_pairs[2]; /* Receives and sends that were given to
                                           match */
     size_t               num_uses;   /* Operations on streams under way */

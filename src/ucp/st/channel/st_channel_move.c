@@ -220,7 +220,7 @@ ucs_status_t ucp_st_channel_quiesce(ucp_st_channel_h channel,
     }
     if ((channel->state != ST_CHANNEL_OPEN) || channel->is_dead ||
         channel->is_stopped || (channel->asked != 0) ||
-        (channel->num_uses > 0) || !ucs_list_is_empty(&channel->pairs)) {
+        (channel->num_uses > 0) || (kh_size(&channel->pairs) > 0)) {
         return UCS_ERR_BUSY;
     }
     if (channel->ep == NULL) {

@@ -4,8 +4,8 @@
  * for.
  *
  * Buffers that both ends have matched are persistent operations (a pair): a
- * message is a start and a wait of its operation. Others are messages that are
- * used once, with the tag of their number. The host finds out that they are
+ * message is a start and a wait of its operation. Others are messages of a FIFO
+ * for each direction, which knows their order. The host finds out that they are
  * over by asking, in ucp_st_channel_progress(): streams do not call it.
  */
 #ifdef HAVE_CONFIG_H
@@ -20,9 +20,11 @@
 #include <stdlib.h>
 
 
+/* Scope of the FIFOs: "channel" */
+#define ST_CHANNEL_SCOPE 0x6368616e6e656cul
+
 /** A buffer that is matched, or to be. */
 typedef struct st_channel_pair {
-    ucs_list_link_t      link;    /* In the channel's list */
     ucs_list_link_t      asked;   /* In the context's list while it is being
                                      matched, or freed */
     ucp_st_channel_h     channel; /* NULL: to be freed */
@@ -45,19 +47,48 @@ typedef struct st_channel_use {
 } st_channel_use_t;
 
 
+static st_channel_pair_key_t st_channel_pair_key(int is_send,
+                                                 const ucp_st_channel_msg_t *msg)
+{
+    return (st_channel_pair_key_t){
+        .buffer = (uintptr_t)msg->buffer, .length = msg->length,
+        .is_send = is_send
+    };
+}
+
 static st_channel_pair_t *st_channel_pair_find(ucp_st_channel_h channel,
                                                int is_send,
                                                const ucp_st_channel_msg_t *msg)
 {
-    st_channel_pair_t *pair;
+    khiter_t iter = kh_get(st_channel_pairs, &channel->pairs,
+                           st_channel_pair_key(is_send, msg));
 
-    ucs_list_for_each(pair, &channel->pairs, link) {
-        if ((pair->is_send == is_send) && (pair->msg.buffer == msg->buffer) &&
-            (pair->msg.length == msg->length)) {
-            return pair;
-        }
+    return (iter == kh_end(&channel->pairs)) ? NULL :
+                                               kh_val(&channel->pairs, iter);
+}
+
+/* Returns 0 without memory */
+static int st_channel_pair_add(st_channel_pair_t *pair)
+{
+    khash_t(st_channel_pairs) *pairs = &pair->channel->pairs;
+    khiter_t iter;
+    int ret;
+
+    iter = kh_put(st_channel_pairs, pairs,
+                  st_channel_pair_key(pair->is_send, &pair->msg), &ret);
+    if (ret >= 0) {
+        kh_val(pairs, iter) = pair;
     }
-    return NULL;
+    return ret >= 0;
+}
+
+static void st_channel_pair_del(st_channel_pair_t *pair)
+{
+    khash_t(st_channel_pairs) *pairs = &pair->channel->pairs;
+
+    kh_del(st_channel_pairs, pairs,
+           kh_get(st_channel_pairs, pairs,
+                  st_channel_pair_key(pair->is_send, &pair->msg)));
 }
 
 /* Whether the channel can have operations on streams */
@@ -132,13 +163,17 @@ ucs_status_t ucp_st_channel_match(ucp_st_channel_h channel, int is_send,
     *pair  = (st_channel_pair_t){
         .channel = channel, .is_send = is_send, .msg = *msg
     };
+    if (!st_channel_pair_add(pair)) {
+        free(pair);
+        return UCS_ERR_NO_MEMORY;
+    }
     status = st_channel_pair_make(pair);
     if (status != UCS_OK) {
+        st_channel_pair_del(pair);
         free(pair);
         return status;
     }
     ++channel->num_pairs[is_send];
-    ucs_list_add_tail(&channel->pairs, &pair->link);
     ucs_list_add_tail(&channel->ctx->pairs, &pair->asked);
     return UCS_INPROGRESS;
 }
@@ -165,7 +200,7 @@ static int st_channel_pair_progress(st_channel_pair_t *pair)
         ucs_list_del(&pair->asked);
         pair->is_matched = 1;
     } else { /* Freed next time */
-        ucs_list_del(&pair->link);
+        st_channel_pair_del(pair);
         pair->channel = NULL;
     }
     if (msg.cb != NULL) {
@@ -174,22 +209,19 @@ static int st_channel_pair_progress(st_channel_pair_t *pair)
     return 1;
 }
 
-/* The two commands of a matched message. A start that has no wait behind it is
- * one all the same. */
+/* The start of a matched message */
 static ucs_status_t st_channel_pair_start(st_channel_use_t *use,
                                           ucp_st_queue_h queue)
 {
-    ucs_status_t status;
+    ucs_status_t status = ucp_st_enqueue_start(queue, use->pair->op);
 
-    status = ucp_st_enqueue_start(queue, use->pair->op);
     if (status == UCS_OK) {
         use->count = ++use->pair->uses;
-        (void)ucp_st_enqueue_wait(queue, use->pair->op);
     }
     return status;
 }
 
-/* The commands of a message that is used once */
+/* The start of one that is used once */
 static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
                                           ucp_st_queue_h queue,
                                           const ucp_st_channel_msg_t *msg)
@@ -200,13 +232,13 @@ static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
         .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
                       UCP_ST_MSG_PARAM_FIELD_LENGTH |
                       UCP_ST_MSG_PARAM_FIELD_PEER |
-                      UCP_ST_MSG_PARAM_FIELD_TAG,
+                      UCP_ST_MSG_PARAM_FIELD_TAG |
+                      UCP_ST_MSG_PARAM_FIELD_SCOPE,
         .buffer     = msg->buffer,
         .length     = msg->length,
         .peer       = channel->peer,
-        .tag        = st_channel_tag(channel, end,
-                                     is_send ? channel->sent :
-                                               channel->received)
+        .tag        = st_channel_tag(channel, end, 0),
+        .scope      = ST_CHANNEL_SCOPE
     };
     ucs_status_t status;
 
@@ -218,17 +250,14 @@ static ucs_status_t st_channel_once_start(st_channel_use_t *use, int is_send,
     status = ucp_st_enqueue_batch_start(queue);
     if (status != UCS_OK) {
         (void)ucp_st_req_free(use->request);
-        return status;
     }
-    (void)ucp_st_enqueue_batch_wait(queue);
-    return UCS_OK;
+    return status;
 }
 
 static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
                                             int is_send, ucp_st_queue_h queue,
                                             const ucp_st_channel_msg_t *msg)
 {
-    uint64_t *number        = is_send ? &channel->sent : &channel->received;
     st_channel_pair_t *pair = st_channel_pair_find(channel, is_send, msg);
     st_channel_use_t *use;
     ucs_status_t status;
@@ -250,12 +279,12 @@ static ucs_status_t st_channel_stream_start(ucp_st_channel_h channel,
         free(use);
         return status;
     }
-    if (use->pair == NULL) {
-        ++*number;
-    }
     ++channel->num_uses;
     ucs_list_add_tail(&channel->ctx->uses, &use->link);
-    return UCS_INPROGRESS;
+    /* The message is under way in any case, and is called back */
+    status = (use->pair != NULL) ? ucp_st_enqueue_wait(queue, use->pair->op) :
+                                   ucp_st_enqueue_batch_wait(queue);
+    return (status == UCS_OK) ? UCS_INPROGRESS : status;
 }
 
 ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
@@ -264,9 +293,6 @@ ucs_status_t ucp_st_channel_send_stream(ucp_st_channel_h channel,
 {
     ucs_status_t status = st_channel_stream_check(channel, msg);
 
-    if ((status == UCS_OK) && !ucs_list_is_empty(&channel->put_off)) {
-        status = UCS_ERR_BUSY;
-    }
     return (status == UCS_OK) ?
                    st_channel_stream_start(channel, 1, queue, msg) :
                    status;
@@ -278,10 +304,6 @@ ucs_status_t ucp_st_channel_recv_stream(ucp_st_channel_h channel,
 {
     ucs_status_t status = st_channel_stream_check(channel, msg);
 
-    if ((status == UCS_OK) &&
-        ((channel->num_kept > 0) || (channel->num_again > 0))) {
-        status = UCS_ERR_BUSY;
-    }
     return (status == UCS_OK) ?
                    st_channel_stream_start(channel, 0, queue, msg) :
                    status;
@@ -348,15 +370,15 @@ unsigned st_channel_stream_progress(ucp_st_channel_ctx_h ctx)
 
 void st_channel_stream_cleanup(ucp_st_channel_h channel)
 {
-    st_channel_pair_t *pair, *next;
+    st_channel_pair_t *pair;
 
-    ucs_list_for_each_safe(pair, next, &channel->pairs, link) {
-        ucs_list_del(&pair->link);
+    kh_foreach_value(&channel->pairs, pair, {
         pair->channel = NULL;
         if (pair->is_matched) {
             ucs_list_add_tail(&channel->ctx->pairs, &pair->asked);
         } else if (pair->msg.cb != NULL) {
             pair->msg.cb(pair->msg.arg, UCS_ERR_CANCELED, 0);
         }
-    }
+    });
+    kh_destroy_inplace(st_channel_pairs, &channel->pairs);
 }
