@@ -200,8 +200,7 @@ static void run_death(far_mode_t mode, int is_held)
     st_side_cleanup(&side);
 }
 
-ST_CASE_IF(death, st_lane() == UCP_ST_LANE_TRIG,
-           "UCP moves the messages, and ends those to a dead process")
+ST_CASE(death)
 {
     int mode;
 

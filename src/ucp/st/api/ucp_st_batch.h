@@ -31,16 +31,18 @@
  * FIFOs. A message whose `scope` is set is of the FIFO of its peer, scope and
  * tag: message i that one side starts goes to receive i that the other starts,
  * in the order of the calls that enqueue the starts. Both sides set the scope,
- * and name the peer and the whole tag. So the hosts match such a message while
- * the streams are on the way to it, and where lane trig reaches the peer the
- * NICs move it: no thread of the host takes part once both streams have come to
- * their starts. What streams start, the first start of a (peer, tag) as well as
- * the thousandth, is one store for all of a start, and a wait looks at one word.
- * Else it goes as the messages above do, with a tag that is made of these three;
- * a receive of the application that takes any tag would take it, too.
+ * and name the peer and the whole tag. They have nothing to do with UCP's tags,
+ * and need no feature of the UCP worker.
+ *
+ * So the hosts match such a message while the streams are on the way to it, and
+ * where lane trig reaches the peer the NICs move it: no thread of the host takes
+ * part once both streams have come to their starts. A start is one store for all
+ * its messages, whatever their FIFOs are, and a wait looks at one word. Without
+ * that lane the library's threads move the message when both streams have come
+ * to it.
  *
  * Its receive may be longer than the message. One that is shorter is an error of
- * both sides, or of the receive alone where UCP moves it.
+ * both sides.
  */
 #ifndef UCP_ST_BATCH_H_
 #define UCP_ST_BATCH_H_

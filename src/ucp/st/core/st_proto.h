@@ -161,6 +161,21 @@ enum {
     UCP_ST_FIFO_NUM_KEYS  = 2
 };
 
+/** How a message of a FIFO is moved. */
+typedef enum {
+    UCP_ST_FIFO_BY_NIC, /**< By deferred work of the NICs alone */
+    UCP_ST_FIFO_BY_PUT, /**< By a put that the sender's host has its NIC do */
+    UCP_ST_FIFO_BY_UCP  /**< By UCP, for the hosts */
+} ucp_st_fifo_way_t;
+
+/** Header of a message of a FIFO that UCP moves. */
+typedef struct ucp_st_fifo_hdr {
+    uint64_t src;    /**< Sender's uuid */
+    uint64_t tag;
+    uint64_t scope;
+    uint64_t number; /**< In its FIFO */
+} __attribute__((packed)) ucp_st_fifo_hdr_t;
+
 /** UCP_ST_CTRL_FIFO */
 typedef struct ucp_st_ctrl_fifo {
     ucp_st_ctrl_hdr_t hdr;
@@ -168,7 +183,7 @@ typedef struct ucp_st_ctrl_fifo {
     uint8_t           dir;       /**< @ref ucp_st_dir_t of the half of the
                                       worker that sends this */
     uint8_t           is_staged; /**< RECV: the host copies what comes */
-    uint8_t           is_handed; /**< SEND: the hosts move it */
+    uint8_t           way;       /**< SEND: @ref ucp_st_fifo_way_t */
     int32_t           status;
     uint64_t          tag;
     uint64_t          scope;

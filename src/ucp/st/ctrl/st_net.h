@@ -22,6 +22,7 @@ enum {
     UCP_ST_NET_AM_CTRL,   /**< A frame of control messages */
     UCP_ST_NET_AM_RMA,    /**< A request for one-sided operations */
     UCP_ST_NET_AM_RMA_REPLY,
+    UCP_ST_NET_AM_FIFO,   /**< The data of a message of a FIFO */
     UCP_ST_NET_AM_LAST
 };
 
@@ -29,8 +30,8 @@ enum {
  *  service thread. */
 #define UCP_ST_NET_MAX_SENDS 64
 
-/** Clients: control messages, lane host, one-sided operations. */
-#define UCP_ST_NET_MAX_CLIENTS 3
+/** Clients: control messages, lane host, one-sided operations, FIFOs. */
+#define UCP_ST_NET_MAX_CLIENTS 4
 
 /** A client: work that needs the UCP worker. */
 typedef struct ucp_st_net_client {

@@ -210,8 +210,7 @@ static void ucp_st_batch_received_cb(void *request, ucs_status_t status,
     ucp_st_req_info_t info = {
         .status     = status,
         .length     = tag_info->length,
-        .sender_tag = (req->ucp_tag != req->tag) ? req->tag :
-                                                   tag_info->sender_tag
+        .sender_tag = tag_info->sender_tag
     };
 
     if ((status == UCS_OK) && (req->stage != NULL) && (info.length > 0)) {
@@ -245,7 +244,7 @@ static ucs_status_ptr_t ucp_st_batch_send(ucp_st_req_t *req)
         }
     }
     return ucp_tag_send_nbx(ep, ucp_st_batch_data(req), req->length,
-                            req->ucp_tag, &param);
+                            req->tag, &param);
 }
 
 /* UCX 1.13 tells length and tag of a message that is here already only to a
@@ -261,7 +260,7 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
     };
 
     return ucp_tag_recv_nbx(req->worker->ucp_worker, ucp_st_batch_data(req),
-                            req->length, req->ucp_tag, req->tag_mask, &param);
+                            req->length, req->tag, req->tag_mask, &param);
 }
 
 /* A call of UCP for a message has returned. If the message is complete by now,

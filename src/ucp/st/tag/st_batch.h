@@ -64,11 +64,10 @@ typedef struct ucp_st_req {
     ucs_gstream_memory_attr_t memory; /* of the buffer */
     uint64_t            *actual;    /* or NULL */
     ucp_tag_t           tag;
-    ucp_tag_t           ucp_tag;    /* that UCP is given */
     ucp_tag_t           tag_mask;
-    struct ucp_st_fifo_msg *msg;    /* on the way by a FIFO, or NULL */
-    int                 is_fifo;    /* it is, or was: in no list here, and not
-                                       counted by the queue's word */
+    struct ucp_st_fifo_msg *msg;    /* of one of a FIFO, until it is complete */
+    int                 is_fifo;    /* in no list here, and not counted by the
+                                       queue's word */
     ucp_st_req_state_t  state;
     ucp_st_req_info_t   info;       /* once DONE */
     int                 is_freed;   /* by the user */

@@ -12,6 +12,7 @@
 #include "core/st_log.h"
 #include "core/st_peer.h"
 #include "core/st_progress.h"
+#include "core/st_ucp.h"
 #include "core/st_waits.h"
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
@@ -21,6 +22,7 @@
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 /* When the thread looks again whether streams have come to messages that it is
  * to move, milliseconds */
@@ -110,7 +112,7 @@ static void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg)
                                                     UCP_ST_FIFO_RECV,
             .dir       = fifo->dir,
             .is_staged = msg->is_staged,
-            .is_handed = msg->is_handed,
+            .way       = msg->way,
             .tag       = fifo->id.tag,
             .scope     = fifo->id.scope,
             .number    = msg->number,
@@ -162,7 +164,7 @@ static void ucp_st_fifo_abort(ucp_st_fifo_msg_t *msg)
     } else if (!msg->is_closed) {
         ucp_st_fifo_tell(msg, UCP_ST_FIFO_CANCEL);
     }
-    if (!msg->is_copying &&
+    if (!msg->is_moving &&
         (!ucp_st_fifo_is_send(msg) || (msg->puts.pending == 0))) {
         ucp_st_fifo_complete(msg, msg->status);
     }
@@ -329,7 +331,8 @@ static void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
     if (!msg->is_paired || msg->is_ended) {
         return;
     }
-    if (msg->is_staged) {
+    if (msg->is_handed && (msg->is_staged ||
+                           (msg->way == UCP_ST_FIFO_BY_UCP))) {
         msg->is_ready = 1;
         ucp_st_service_wake(&ucp_st_fifos(nic->worker)->service);
     } else {
@@ -411,26 +414,6 @@ static void ucp_st_fifo_peer_receive(ucp_st_peer_t *peer,
     }
 }
 
-/* A tag for UCP that stands for the sender, the scope and the tag: messages of
- * UCP are matched by their tag alone */
-static ucp_tag_t ucp_st_fifo_ucp_tag(uint64_t sender, ucp_st_key_id_t id)
-{
-    uint64_t words[] = {sender, id.scope, id.tag};
-    uint64_t hash    = 0;
-    unsigned i;
-
-    /* Source: the finalizer of MurmurHash3 */
-    for (i = 0; i < 3; ++i) {
-        hash ^= words[i];
-        hash ^= hash >> 33;
-        hash *= 0xff51afd7ed558ccdul;
-        hash ^= hash >> 33;
-        hash *= 0xc4ceb9fe1a85ec53ul;
-        hash ^= hash >> 33;
-    }
-    return hash;
-}
-
 ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
                                  uint64_t scope)
 {
@@ -442,11 +425,6 @@ ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
     if (!ucp_st_peer_is_real(req->peer) || (req->tag_mask != UINT64_MAX)) {
         ucs_error("a message of a FIFO needs its peer, and the whole tag");
         return UCS_ERR_INVALID_PARAM;
-    }
-    if (!ucp_st_fifo_nic_reaches(req->peer)) {
-        req->ucp_tag = ucp_st_fifo_ucp_tag((req->dir == UCP_ST_DIR_SEND) ?
-                                           worker->uuid : req->peer->uuid, id);
-        return UCS_OK;
     }
     status = ucp_st_fifo_nic_prepare(queue);
     if (status != UCS_OK) {
@@ -499,7 +477,7 @@ ucs_status_t ucp_st_fifo_start(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd,
     status = ucp_st_fifo_nic_check(nic);
     ucp_st_worker_unlock(queue->worker);
     if (status == UCS_OK) {
-        *count_p = ucp_st_trig_trigger_cmd(&nic->start, queue, cmd);
+        *count_p = ucp_st_fifo_nic_start_cmd(nic, cmd);
     }
     return status;
 }
@@ -582,7 +560,8 @@ void ucp_st_fifo_started(ucp_st_queue_h queue)
     while ((group != NULL) && (nic->num_enqueued > 0)) {
         msg = ucs_list_extract_head(&nic->enqueued, ucp_st_fifo_msg_t, list);
         --nic->num_enqueued;
-        ++queue->worker->stats.lanes[UCP_ST_LANE_TRIG].msgs;
+        ++queue->worker->stats.lanes[ucp_st_fifo_nic_reaches(msg->fifo->peer) ?
+                                     UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST].msgs;
         ucp_st_fifo_begin(msg, group);
     }
     ucp_st_worker_unlock(queue->worker);
@@ -613,7 +592,7 @@ size_t ucp_st_fifo_wait(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
         return 0;
     }
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = nic->done.word;
+    cmd->u.word.address = nic->word;
     cmd->u.word.value   = nic->waits + 1;
     return 1;
 }
@@ -654,58 +633,257 @@ void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status)
     }
 }
 
+/* The thread or UCP reads or writes the buffer from now on, for which the lock
+ * is released: the message and its request stay */
+static void ucp_st_fifo_move_begin(ucp_st_fifo_msg_t *msg)
+{
+    msg->is_moving = 1;
+    ++msg->nic->reading;
+}
+
+/* It does so no longer. Non-zero if the message goes on; else it may be gone. */
+static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    msg->is_moving = 0;
+    --nic->reading;
+    if (msg->is_ended) { /* meanwhile */
+        ucp_st_fifo_complete(msg, msg->status);
+    } else if (status == UCS_OK) {
+        return 1;
+    } else if (!msg->fifo->peer->is_self && !ucp_st_ucp_is_local(status)) {
+        ucp_st_peer_lost(msg->fifo->peer, status); /* it ends with the peer */
+    } else {
+        ucp_st_fifo_fail(msg, status);
+        return 0;
+    }
+    ucp_st_fifo_nic_settle(nic, msg);
+    return 0;
+}
+
 /* Copy between the buffer, in a device, and what is moved in its place. The
- * lock is held, and released meanwhile: the message and its request stay. */
-static ucs_status_t ucp_st_fifo_copy(ucp_st_fifo_msg_t *msg)
+ * lock is held, and released meanwhile. As ucp_st_fifo_move_end(). */
+static int ucp_st_fifo_copy(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_req_t *req = msg->req;
     int is_send       = ucp_st_fifo_is_send(msg);
     ucs_status_t status;
 
-    if (!msg->is_staged || (msg->length == 0)) {
-        return UCS_OK;
+    if (!msg->is_staged || msg->is_copied || (msg->length == 0)) {
+        return 1;
     }
-    msg->is_copying = 1;
-    ++msg->nic->reading;
+    msg->is_copied = 1;
+    ucp_st_fifo_move_begin(msg);
     ucp_st_worker_unlock(req->worker);
     status = ucs_gstream_memory_copy_by(&req->memory,
                                         is_send ? msg->data : req->buffer,
                                         is_send ? req->buffer : msg->data,
                                         msg->length);
     ucp_st_worker_lock(req->worker);
-    --msg->nic->reading;
-    msg->is_copying = 0;
-    return status;
+    return ucp_st_fifo_move_end(msg, status);
 }
 
-/* Both streams have come to a send, or the data of a staged receive is here.
- * The lock is held, and released meanwhile. The message may be gone on return.
- */
+/* Hosts have moved the message */
+static void ucp_st_fifo_moved(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    ucp_st_fifo_nic_count(msg);
+    ucp_st_fifo_complete(msg, UCS_OK);
+    ucp_st_fifo_nic_post(nic);
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+/* UCP has sent, or has received, what is moved */
+static void ucp_st_fifo_ucp_done(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    if (!ucp_st_fifo_move_end(msg, status)) {
+        return;
+    }
+    if (ucp_st_fifo_is_send(msg)) {
+        ucp_st_fifo_moved(msg);
+    } else {
+        ucp_st_fifo_arrived(msg);
+    }
+}
+
+static void ucp_st_fifo_ucp_called(ucp_st_fifo_msg_t *msg, void *request,
+                                   ucs_status_t status)
+{
+    ucp_st_worker_h worker = msg->nic->worker;
+
+    ucp_st_worker_lock(worker);
+    ucp_st_fifo_ucp_done(msg, status);
+    ucp_st_worker_unlock(worker);
+    ucp_request_free(request);
+}
+
+static void ucp_st_fifo_sent_cb(void *request, ucs_status_t status, void *arg)
+{
+    ucp_st_fifo_ucp_called(arg, request, status);
+}
+
+static void ucp_st_fifo_received_cb(void *request, ucs_status_t status,
+                                    size_t length, void *arg)
+{
+    ucp_st_fifo_ucp_called(arg, request, status);
+}
+
+/* Give a send to UCP. In the service thread; the lock is held, and released
+ * meanwhile. */
+static void ucp_st_fifo_send(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_peer_t *peer       = msg->fifo->peer;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = ucp_st_fifo_sent_cb,
+        .user_data    = msg
+    };
+    ucs_status_ptr_t request;
+    ucs_status_t status;
+    ucp_ep_h ep;
+
+    msg->is_given = 1;
+    msg->header   = (ucp_st_fifo_hdr_t){
+        .src    = peer->worker->uuid,
+        .tag    = msg->fifo->id.tag,
+        .scope  = msg->fifo->id.scope,
+        .number = msg->number
+    };
+    ucp_st_fifo_move_begin(msg);
+    ucp_st_worker_unlock(peer->worker);
+    status  = ucp_st_net_ep_get(peer, UCP_ST_NET_USE_DATA, &ep);
+    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
+              ucp_am_send_nbx(ep, UCP_ST_NET_AM_FIFO, &msg->header,
+                              sizeof(msg->header), msg->data, msg->length,
+                              &param);
+    ucp_st_worker_lock(peer->worker);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_fifo_ucp_done(msg, UCS_PTR_STATUS(request));
+    }
+    ucp_st_net_wake(peer->worker);
+}
+
+/* Move what has come to where it goes; or give it back, if the message has ended
+ * meanwhile. As ucp_st_fifo_send(). */
+static void ucp_st_fifo_receive_data(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_worker_h worker    = msg->nic->worker;
+    ucp_worker_h ucp_worker   = ucp_st_net(worker)->ucp_worker;
+    void *came                = msg->came;
+    int is_ended              = msg->is_ended;
+    ucs_status_ptr_t request  = NULL;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
+                        UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.recv_am   = ucp_st_fifo_received_cb,
+        .user_data    = msg
+    };
+
+    msg->came = NULL;
+    ucp_st_fifo_move_begin(msg);
+    ucp_st_worker_unlock(worker);
+    if (!is_ended && msg->is_rndv && (msg->length > 0)) {
+        request = ucp_am_recv_data_nbx(ucp_worker, came, msg->data, msg->length,
+                                       &param);
+    } else {
+        if (!is_ended && (msg->length > 0)) {
+            memcpy(msg->data, came, msg->length);
+        }
+        ucp_am_data_release(ucp_worker, came);
+    }
+    ucp_st_worker_lock(worker);
+    if (!UCS_PTR_IS_PTR(request)) {
+        ucp_st_fifo_ucp_done(msg, UCS_PTR_STATUS(request));
+    }
+    ucp_st_net_wake(worker);
+}
+
+/* The data of a receive, which has said that it is ready */
+static ucs_status_t
+ucp_st_fifo_am_handler(void *arg, const void *header, size_t header_length,
+                       void *data, size_t length,
+                       const ucp_am_recv_param_t *param)
+{
+    ucp_st_worker_h worker = arg;
+    ucp_st_fifo_msg_t *msg = NULL;
+    ucp_st_fifo_hdr_t hdr  = {.src = 0};
+    ucp_st_fifo_t *fifo    = NULL;
+    ucp_st_peer_t *peer;
+
+    ucp_st_worker_lock(worker);
+    if ((header_length == sizeof(hdr)) && ucp_st_net(worker)->is_served) {
+        memcpy(&hdr, header, sizeof(hdr));
+        peer = ucp_st_peer_find(worker, hdr.src);
+        fifo = (peer == NULL) ? NULL :
+               ucp_st_fifo_get(peer, UCP_ST_DIR_RECV,
+                               (ucp_st_key_id_t){.tag   = hdr.tag,
+                                                 .scope = hdr.scope});
+    }
+    if (fifo != NULL) {
+        msg = ucp_st_fifo_find(fifo, hdr.number);
+    }
+    if ((msg == NULL) || msg->is_ended || !msg->is_paired ||
+        (msg->way != UCP_ST_FIFO_BY_UCP) || (msg->req == NULL) ||
+        msg->is_moving || (msg->came != NULL) || !msg->is_reached ||
+        (msg->length != length)) {
+        msg = NULL; /* it was cancelled, or is not what it seems */
+    } else {
+        msg->came    = data;
+        msg->is_rndv = !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
+        ucp_st_service_wake(&ucp_st_fifos(worker)->service);
+    }
+    ucp_st_worker_unlock(worker);
+    return (msg != NULL) ? UCS_INPROGRESS : UCS_OK;
+}
+
+/* Take the next step of a message that hosts move. The lock is held, and
+ * released meanwhile. The message may be gone on return. */
 static void ucp_st_fifo_move(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_nic_t *nic = msg->nic;
-    ucs_status_t status    = UCS_OK;
+    ucs_status_t status;
 
-    if (!msg->is_copied) {
-        status         = ucp_st_fifo_copy(msg);
-        msg->is_copied = 1;
-    }
-    if (msg->is_ended) { /* meanwhile */
-        ucp_st_fifo_complete(msg, msg->status);
-    } else if (status != UCS_OK) {
-        ucp_st_fifo_fail(msg, status);
+    if (msg->came != NULL) {
+        ucp_st_fifo_receive_data(msg);
         return;
-    } else if (!ucp_st_fifo_is_send(msg)) {
-        ucp_st_fifo_nic_count(msg);
-        ucp_st_fifo_complete(msg, UCS_OK);
+    }
+    if (!ucp_st_fifo_copy(msg)) {
+        return;
+    }
+    if (!ucp_st_fifo_is_send(msg)) {
+        ucp_st_fifo_moved(msg);
+    } else if (msg->way == UCP_ST_FIFO_BY_UCP) {
+        ucp_st_fifo_send(msg);
     } else {
         status = ucp_st_fifo_nic_put(msg);
         if ((status != UCS_OK) && (status != UCS_ERR_NO_RESOURCE)) {
             ucp_st_fifo_fail(msg, status);
-            return;
+        } else {
+            ucp_st_fifo_nic_settle(nic, msg);
         }
     }
-    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+/* Whether there is a step to take: the stream has come to the message, and the
+ * other half's has; or the data is here */
+static int ucp_st_fifo_can_move(const ucp_st_fifo_msg_t *msg)
+{
+    if (msg->is_moving) {
+        return 0;
+    }
+    if (msg->came != NULL) {
+        return 1;
+    }
+    if (msg->is_ended || (msg->req == NULL) || !msg->is_reached ||
+        !msg->is_ready) {
+        return 0;
+    }
+    return !ucp_st_fifo_is_send(msg) ||
+           ((msg->way == UCP_ST_FIFO_BY_UCP) ? !msg->is_given :
+            (msg->puts.posted < msg->num_puts));
 }
 
 /* One that can be moved now, or NULL. READY is said where it is due.
@@ -717,20 +895,16 @@ static ucp_st_fifo_msg_t *ucp_st_fifo_next(ucp_st_fifos_t *fifos,
 
     *is_left_p = 0;
     ucs_list_for_each(msg, &fifos->handed, handed_list) {
-        if (msg->is_ended || (msg->req == NULL) ||
-            (ucp_st_fifo_is_send(msg) && (msg->puts.posted == msg->num_puts))) {
-            continue;
-        }
-        if (!msg->is_reached && ucp_st_fifo_nic_is_begun(msg)) {
-            msg->is_reached = 1;
-            if (!ucp_st_fifo_is_send(msg)) {
+        if (!msg->is_reached && !msg->is_ended && (msg->req != NULL)) {
+            msg->is_reached = ucp_st_fifo_nic_is_begun(msg);
+            *is_left_p     |= !msg->is_reached && (msg->nic->rail != NULL);
+            if (msg->is_reached && !ucp_st_fifo_is_send(msg)) {
                 ucp_st_fifo_tell(msg, UCP_ST_FIFO_READY);
             }
         }
-        if (msg->is_reached && msg->is_ready) {
+        if (ucp_st_fifo_can_move(msg)) {
             return msg;
         }
-        *is_left_p |= !msg->is_reached;
     }
     return NULL;
 }
@@ -765,10 +939,43 @@ static void ucp_st_fifo_init(ucp_st_worker_h worker)
     ucs_list_head_init(&fifos->handed);
 }
 
+/* The client's work is done in ucp_st_fifo_serve(), by the same thread */
+static unsigned ucp_st_fifo_net_work(ucp_st_worker_h worker)
+{
+    return 0;
+}
+
+static int ucp_st_fifo_net_is_used(ucp_st_peer_t *peer)
+{
+    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_t *fifo;
+
+    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
+        ucs_list_for_each(msg, &fifo->msgs, list) {
+            if (msg->is_moving && (msg->way == UCP_ST_FIFO_BY_UCP)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 static ucs_status_t ucp_st_fifo_open(ucp_st_worker_h worker)
 {
-    ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
+    static const ucp_st_net_client_t client = {
+        .work    = ucp_st_fifo_net_work,
+        .is_used = ucp_st_fifo_net_is_used
+    };
+    ucp_st_fifos_t *fifos                   = ucp_st_fifos(worker);
+    ucs_status_t status;
 
+    status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_FIFO,
+                                    UCP_AM_FLAG_PERSISTENT_DATA,
+                                    ucp_st_fifo_am_handler);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_net_add_client(worker, &client);
     fifos->service.serve = ucp_st_fifo_serve;
     fifos->service.arg   = worker;
     return ucp_st_service_add(&fifos->service);
@@ -867,6 +1074,19 @@ static void ucp_st_fifo_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
     });
 }
 
+/* What came by UCP, for messages that have ended, goes back */
+static void ucp_st_fifo_drop_came(ucp_st_worker_h worker)
+{
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(msg, &ucp_st_fifos(worker)->handed, handed_list) {
+        if (msg->came != NULL) {
+            ucp_am_data_release(ucp_st_net(worker)->ucp_worker, msg->came);
+            msg->came = NULL;
+        }
+    }
+}
+
 /* Nobody answers any more */
 static void ucp_st_fifo_stop(ucp_st_worker_h worker)
 {
@@ -876,6 +1096,7 @@ static void ucp_st_fifo_stop(ucp_st_worker_h worker)
     ucp_st_fifo_t *fifo;
 
     ucp_st_service_remove(&fifos->service);
+    ucp_st_fifo_drop_came(worker);
     ucp_st_worker_lock(worker);
     kh_foreach_value(&fifos->table, fifo, {
         ucs_list_for_each(msg, &fifo->msgs, list) {
@@ -921,13 +1142,16 @@ static void ucp_st_fifo_peer_init(ucp_st_peer_t *peer)
 static void ucp_st_fifo_peer_end(ucp_st_fifo_msg_t *msg)
 {
     ucs_status_t status = msg->fifo->peer->status;
+    int is_send         = ucp_st_fifo_is_send(msg);
 
     msg->is_closed = 1;
     if (msg->is_ended || (msg->req == NULL)) {
         ucp_st_fifo_nic_settle(msg->nic, msg);
-    } else if ((status == UCS_ERR_CANCELED) && msg->is_paired &&
-               !ucp_st_fifo_is_send(msg) &&
-               (msg->is_ready || !msg->is_staged)) {
+    } else if ((msg->came != NULL) || (msg->is_moving && !is_send)) {
+        /* It is here */
+    } else if ((status == UCS_ERR_CANCELED) && msg->is_paired && !is_send &&
+               (msg->is_ready || !msg->is_handed ||
+                (!msg->is_staged && (msg->way == UCP_ST_FIFO_BY_PUT)))) {
         ucp_st_fifo_arrived(msg);
     } else {
         ucp_st_fifo_fail(msg, status);

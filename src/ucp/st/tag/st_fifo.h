@@ -1,36 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_fifo.h - FIFOs: messages that are used once, of a peer, a scope and a tag,
- * which hosts match by their numbers while the streams are on the way to them,
- * and which lane trig moves (st_fifo_nic.h).
+ * which hosts match by their numbers while the streams are on the way to them.
  *
  *   receiver                                         sender
  *   enqueues the start of receive i
  *   RECV: room, where its data goes  ------------->  enqueues that of send i
- *                                    <-------------  SEND: length, where
- *   posts clear-to-send                              clear-to-send goes;
- *                                                    posts bridge and put
+ *                                    <-------------  SEND: length, way, where
+ *                                                    clear-to-send goes
  *
  * A message is numbered when its start is enqueued. Until then nothing is known
  * of it elsewhere. Messages of one direction are in order, as control messages
  * are.
  *
- * Handed. If a buffer lies in a device that the NIC does not reach, or there is
- * no counter for the send, the hosts move the message: the receiver's thread
- * says READY when its stream has come to it, the sender's puts the data when
- * both have. To a staged receive the sender says DONE then, and the receiver's
- * thread copies. So no message waits for counters that others hold.
+ * BY_NIC: where lane trig reaches the peer both sides post deferred work now,
+ * and no host takes part when the streams come to it (st_fifo_nic.h).
  *
- * The end. A sender learns from its NIC that a message is over. A receiver's NIC
- * counts all messages of a queue together: it learns that from the wait of the
- * queue, or asks the sender if the host wants to know before (ASK, DONE).
+ * BY_PUT, BY_UCP: without that lane, or a counter for the send, or if a buffer
+ * lies in a device that the NIC does not reach, the hosts move the message. The
+ * receiver's thread says READY when its stream has come to it; the sender's has
+ * the data put, or gives it to UCP, when both have. Data in a device goes by way
+ * of other memory, to and from which the threads copy it; to such a receive the
+ * sender says DONE behind a put. So no message waits for counters that others
+ * hold.
+ *
+ * The end. A sender learns from its NIC or UCP that a message is over. A
+ * receiver's NIC counts all messages of a queue together: it learns that from
+ * the wait of the queue, or asks the sender if the host wants to know before
+ * (ASK, DONE).
  *
  * Errors. A message that fails fails its queue, and with it all messages of the
  * queue that are not over. Each says CANCEL to its other half, behind which
  * nothing of it can be written any more. The other half fails as well, closes
  * what it has, and says CLOSED. When a message's other half is closed, or the
  * peer gone, what is armed for it is fired, and reaches nothing. The waits of
- * the queue pass when no put reads any more.
+ * the queue pass when nothing reads or writes its buffers any more.
  */
 #ifndef UCP_ST_FIFO_H_
 #define UCP_ST_FIFO_H_
@@ -72,7 +76,12 @@ typedef struct ucp_st_fifo_nic {
     ucs_list_link_t       list;     /* in the worker's */
     ucp_st_worker_h       worker;
     ucp_st_queue_h        queue;    /* NULL: it has left */
-    ucp_st_trig_rail_t    *rail;
+    volatile uint64_t     *word;    /* that streams wait on */
+    uint64_t              begun;    /* without a NIC: starts that the stream has
+                                       come to; atomic, by streams */
+    uint64_t              arrived;  /* the same: in place of C */
+    ucp_st_trig_rail_t    *rail;    /* the NIC; NULL: there is none, nor any of
+                                       the next five */
     ucp_st_trig_trigger_t start;    /* S */
     ucp_st_trig_tally_t   done;     /* C, and the word */
     ucp_st_trig_line_t    words;    /* additions to it */
@@ -92,7 +101,8 @@ typedef struct ucp_st_fifo_nic {
                                        those before, are over */
     uint64_t              expected; /* C when all that are paired are over */
     ucp_st_trig_late_t    late;
-    unsigned              reading;  /* sends with puts under way */
+    unsigned              reading;  /* messages whose buffers are read, or
+                                       written by the thread or UCP */
     uint8_t               is_failing;
     uint8_t               is_fired; /* S */
     uint8_t               is_released; /* the word */
@@ -138,15 +148,19 @@ typedef struct ucp_st_fifo_msg {
     void                *data;    /* what is moved; the buffer, or other memory
                                      of the host */
     uint8_t             is_paired;
+    uint8_t             way;      /* once it is: ucp_st_fifo_way_t */
     uint8_t             is_todo;
-    uint8_t             is_handed;
+    uint8_t             is_handed; /* hosts move it */
     uint8_t             is_staged;
     uint8_t             is_reached; /* handed: the stream is at the start, and
                                        READY was said, or the data copied */
     uint8_t             is_ready; /* handed: the other half's stream is, too, or
                                      the data of a staged receive is there */
-    uint8_t             is_copying; /* the thread is, without the lock */
-    uint8_t             is_copied; /* it has */
+    uint8_t             is_moving; /* the thread copies it, without the lock, or
+                                     UCP moves it */
+    uint8_t             is_rndv;  /* `came` only tells where the data is */
+    uint8_t             is_copied; /* the thread has */
+    uint8_t             is_given; /* the send, to UCP */
     uint8_t             is_asked; /* by this side's host */
     uint8_t             must_tell;/* the peer's host waits for DONE */
     uint8_t             is_ended; /* not in the regular way */
@@ -158,6 +172,9 @@ typedef struct ucp_st_fifo_msg {
     uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
                                      data, where it must be given */
     uct_trig_rkey_t     remote;   /* where to put */
+    void                *came;    /* by UCP, and is not in the buffer yet: UCP's;
+                                     or NULL */
+    ucp_st_fifo_hdr_t   header;   /* while UCP has the send */
     uint64_t            num_puts; /* of the data */
     uint64_t            num_done; /* of those, without an error */
     ucp_st_trig_line_t  bridge;
@@ -225,8 +242,7 @@ static inline int ucp_st_fifo_is_send(const ucp_st_fifo_msg_t *msg)
     return msg->fifo->dir == UCP_ST_DIR_SEND;
 }
 
-/** Give a request whose scope is set to its FIFO. UCS_OK also if UCP is to move
- *  it: then it has a tag for that, and no `msg`. The lock is not held. */
+/** Give a request to its FIFO. The lock is not held. */
 ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
                                  uint64_t scope);
 

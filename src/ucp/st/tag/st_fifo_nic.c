@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_fifo_nic.c - messages of FIFOs on lane trig.
+ * st_fifo_nic.c - messages of FIFOs: on lane trig, and what stands in its place.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 
 #include "tag/st_fifo_nic.h"
+#include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_stage.h"
 
@@ -113,10 +114,14 @@ static void ucp_st_fifo_nic_free(ucp_st_fifo_nic_t *nic)
     ucs_list_for_each_safe(group, tmp, &nic->groups, list) {
         free(group);
     }
-    ucp_st_fifo_mem_dereg(&nic->pad_mem);
-    ucp_st_trig_piece_put(nic->rail, &nic->pad);
-    ucp_st_trig_tally_cleanup(&nic->done, nic->rail);
-    ucp_st_trig_trigger_cleanup(&nic->start);
+    if (nic->rail == NULL) {
+        ucs_gstream_word_put(nic->word);
+    } else {
+        ucp_st_fifo_mem_dereg(&nic->pad_mem);
+        ucp_st_trig_piece_put(nic->rail, &nic->pad);
+        ucp_st_trig_tally_cleanup(&nic->done, nic->rail);
+        ucp_st_trig_trigger_cleanup(&nic->start);
+    }
     free(nic);
 }
 
@@ -138,6 +143,42 @@ static void ucp_st_fifo_nic_late(ucp_st_trig_late_t *late)
     ucp_st_fifo_nic_post(ucs_container_of(late, ucp_st_fifo_nic_t, late));
 }
 
+static int ucp_st_fifo_has_nic(ucp_st_worker_h worker)
+{
+    unsigned i;
+
+    for (i = 0; i < worker->num_lanes; ++i) {
+        if (worker->lanes[i]->id == UCP_ST_LANE_TRIG) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The counters of a queue on the NIC */
+static ucs_status_t ucp_st_fifo_nic_open(ucp_st_fifo_nic_t *nic)
+{
+    ucs_status_t status;
+
+    nic->rail       = ucp_st_trig_rma_rail(nic->worker);
+    nic->start.fail = ucp_st_fifo_untriggered;
+    nic->late.post  = ucp_st_fifo_nic_late;
+    status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
+    if (status == UCS_OK) {
+        status = ucp_st_trig_tally_init(&nic->done, nic->rail);
+    }
+    if (status == UCS_OK) {
+        nic->word = nic->done.word;
+        status    = ucp_st_trig_piece_get(nic->rail, &nic->pad);
+    }
+    if (status != UCS_OK) {
+        return status;
+    }
+    memset(nic->pad.address, 0, UCP_ST_TRIG_PIECE);
+    return uct_trig_mem_reg(nic->rail->iface, nic->pad.address,
+                            sizeof(uint64_t), nic->done.cntr, &nic->pad_mem);
+}
+
 static ucs_status_t ucp_st_fifo_nic_create(ucp_st_queue_h queue)
 {
     ucp_st_fifo_nic_t *nic = calloc(1, sizeof(*nic));
@@ -146,30 +187,20 @@ static ucs_status_t ucp_st_fifo_nic_create(ucp_st_queue_h queue)
     if (nic == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    nic->worker     = queue->worker;
-    nic->queue      = queue;
-    nic->rail       = ucp_st_trig_rma_rail(queue->worker);
-    nic->start.fail = ucp_st_fifo_untriggered;
-    nic->late.post  = ucp_st_fifo_nic_late;
+    nic->worker = queue->worker;
+    nic->queue  = queue;
     ucs_list_head_init(&nic->enqueued);
     ucs_list_head_init(&nic->groups);
     ucs_list_head_init(&nic->todo);
-    status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
-    if (status == UCS_OK) {
-        status = ucp_st_trig_tally_init(&nic->done, nic->rail);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_trig_piece_get(nic->rail, &nic->pad);
-    }
-    if (status == UCS_OK) {
-        memset(nic->pad.address, 0, UCP_ST_TRIG_PIECE);
-        status = uct_trig_mem_reg(nic->rail->iface, nic->pad.address,
-                                  sizeof(uint64_t), nic->done.cntr,
-                                  &nic->pad_mem);
+    if (ucp_st_fifo_has_nic(nic->worker)) {
+        status    = ucp_st_fifo_nic_open(nic);
+    } else {
+        nic->word = ucs_gstream_word_get();
+        status    = (nic->word == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
     }
     if (status != UCS_OK) {
-        ucs_error("queue %p: no counters for messages of a FIFO on lane "
-                  "'trig': %s", queue, ucs_status_string(status));
+        ucs_error("queue %p: no counters for messages of a FIFO: %s", queue,
+                  ucs_status_string(status));
         ucp_st_fifo_nic_free(nic);
         return status;
     }
@@ -189,7 +220,8 @@ ucs_status_t ucp_st_fifo_nic_prepare(ucp_st_queue_h queue)
     ucp_st_worker_lock(queue->worker);
     status = ucp_st_fifo_nic_create(queue);
     ucp_st_worker_unlock(queue->worker);
-    if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
+    if ((status == UCS_OK) && (self->nic->rail != NULL) &&
+        ucp_st_queue_is_gpu(queue)) {
         (void)ucs_gstream_reaches(queue->stream, self->nic->start.doorbell);
     }
     return status;
@@ -200,20 +232,41 @@ void ucp_st_fifo_nic_init(ucp_st_fifo_msg_t *msg)
     ucp_st_req_t *req = msg->req;
 
     msg->is_staged = (req->stage != NULL) &&
-                     !ucp_st_trig_takes(req->worker, req->buffer, req->length,
-                                        &req->memory,
-                                        !ucp_st_fifo_is_send(msg));
+                     (!ucp_st_fifo_nic_reaches(req->peer) ||
+                      !ucp_st_trig_takes(req->worker, req->buffer, req->length,
+                                         &req->memory,
+                                         !ucp_st_fifo_is_send(msg)));
     msg->data      = msg->is_staged ? req->stage : req->buffer;
 }
 
 ucs_status_t ucp_st_fifo_nic_check(const ucp_st_fifo_nic_t *nic)
 {
-    uint64_t max = nic->rail->attr.max_count;
+    uint64_t max = (nic->rail == NULL) ? UINT64_MAX :
+                                         nic->rail->attr.max_count;
 
     return (((nic->start.base > 0) &&
              ((nic->starts + 1) >= nic->start.base)) ||
             ((nic->expected + nic->num_enqueued + nic->starts) >= (max / 2))) ?
            UCS_ERR_EXCEEDS_LIMIT : UCS_OK;
+}
+
+/* Runs on the stream, or soon after it */
+static void ucp_st_fifo_begun_func(void *arg)
+{
+    ucp_st_fifo_nic_t *nic = arg;
+
+    /* Pairs with the acquire load in ucp_st_fifo_nic_is_begun(): what the
+     * stream did before is done */
+    (void)__atomic_fetch_add(&nic->begun, 1, __ATOMIC_RELEASE);
+    ucp_st_service_wake(&ucp_st_fifos(nic->worker)->service);
+}
+
+size_t ucp_st_fifo_nic_start_cmd(ucp_st_fifo_nic_t *nic, ucs_gstream_cmd_t *cmd)
+{
+    return (nic->rail != NULL) ?
+           ucp_st_trig_trigger_cmd(&nic->start, nic->queue, cmd) :
+           ucp_st_queue_add_func(nic->queue, ucp_st_fifo_begun_func, nic, 0,
+                                 cmd);
 }
 
 /* A source is given to a NIC that asks for it, if it is a device's */
@@ -222,7 +275,7 @@ ucs_status_t ucp_st_fifo_nic_begin(ucp_st_fifo_msg_t *msg)
     ucp_st_fifo_nic_t *nic = msg->nic;
     int is_send            = ucp_st_fifo_is_send(msg);
 
-    if ((msg->length == 0) ||
+    if ((msg->length == 0) || !ucp_st_fifo_nic_reaches(msg->fifo->peer) ||
         (is_send && (msg->is_staged ||
                      !ucp_st_stage_is_device(&msg->req->memory)))) {
         return UCS_OK;
@@ -242,7 +295,10 @@ void ucp_st_fifo_nic_keys(const ucp_st_fifo_msg_t *msg,
         }
         return;
     }
-    uct_trig_mem_pack(msg->nic->pad_mem, ctrl->keys[UCP_ST_FIFO_KEY_EMPTY]);
+    if (ucp_st_fifo_nic_reaches(msg->fifo->peer)) {
+        uct_trig_mem_pack(msg->nic->pad_mem,
+                          ctrl->keys[UCP_ST_FIFO_KEY_EMPTY]);
+    }
     if (msg->mem != NULL) {
         uct_trig_mem_pack(msg->mem, ctrl->keys[UCP_ST_FIFO_KEY_DATA]);
     }
@@ -250,16 +306,34 @@ void ucp_st_fifo_nic_keys(const ucp_st_fifo_msg_t *msg,
 
 static uint64_t ucp_st_fifo_num_puts(const ucp_st_fifo_msg_t *msg)
 {
-    size_t put_max = ucp_st_trig_rma_put_max(msg->fifo->peer);
+    size_t put_max;
 
-    return (msg->length == 0) ? 1 :
-           ((msg->length / put_max) + ((msg->length % put_max) != 0));
+    if ((msg->way == UCP_ST_FIFO_BY_UCP) || (msg->length == 0)) {
+        return 1;
+    }
+    put_max = ucp_st_trig_rma_put_max(msg->fifo->peer);
+    return (msg->length / put_max) + ((msg->length % put_max) != 0);
 }
 
-/* What comes to a staged receive is not counted, but the copy of it */
-static int ucp_st_fifo_counts_copy(const ucp_st_fifo_msg_t *msg)
+/* The host counts what comes by UCP, and what it has copied. An empty message is
+ * put to the pad, which the NIC counts. */
+static int ucp_st_fifo_is_counted_here(const ucp_st_fifo_msg_t *msg)
 {
-    return !ucp_st_fifo_is_send(msg) && msg->is_staged && (msg->length > 0);
+    return (msg->way == UCP_ST_FIFO_BY_UCP) ||
+           (!ucp_st_fifo_is_send(msg) && msg->is_staged && (msg->length > 0));
+}
+
+/* What the sender knows, which chooses */
+static void ucp_st_fifo_choose_way(ucp_st_fifo_msg_t *msg, int is_staged)
+{
+    if (!ucp_st_fifo_nic_reaches(msg->fifo->peer)) {
+        msg->way = UCP_ST_FIFO_BY_UCP;
+        return;
+    }
+    if (!is_staged && !msg->is_staged) {
+        msg->slot = ucp_st_fifo_slot_get(msg->nic);
+    }
+    msg->way = (msg->slot == NULL) ? UCP_ST_FIFO_BY_PUT : UCP_ST_FIFO_BY_NIC;
 }
 
 ucs_status_t ucp_st_fifo_nic_pair(ucp_st_fifo_msg_t *msg,
@@ -272,19 +346,20 @@ ucs_status_t ucp_st_fifo_nic_pair(ucp_st_fifo_msg_t *msg,
     ucs_status_t status;
 
     if (is_send) {
+        ucp_st_fifo_choose_way(msg, other->is_staged);
         key            = (msg->length == 0) ? UCP_ST_FIFO_KEY_EMPTY :
                                               UCP_ST_FIFO_KEY_DATA;
-        msg->must_tell = other->is_staged;
-        msg->is_handed = msg->is_staged || other->is_staged;
-        if (!msg->is_handed) {
-            msg->slot      = ucp_st_fifo_slot_get(nic);
-            msg->is_handed = (msg->slot == NULL);
-        }
+        msg->must_tell = other->is_staged && (msg->way == UCP_ST_FIFO_BY_PUT);
     } else {
-        msg->length    = other->length;
-        msg->is_handed = other->is_handed;
+        if ((other->way > UCP_ST_FIFO_BY_UCP) ||
+            ((other->way != UCP_ST_FIFO_BY_UCP) && (nic->rail == NULL))) {
+            return UCS_ERR_UNREACHABLE; /* the sides differ in their lanes */
+        }
+        msg->length = other->length;
+        msg->way    = other->way;
     }
-    if (is_send || !msg->is_handed) {
+    if ((msg->way != UCP_ST_FIFO_BY_UCP) &&
+        (is_send || (msg->way == UCP_ST_FIFO_BY_NIC))) {
         status = uct_trig_rkey_unpack(other->keys[key], UCP_ST_PROTO_KEY,
                                       &msg->remote);
         if (status != UCS_OK) {
@@ -292,14 +367,16 @@ ucs_status_t ucp_st_fifo_nic_pair(ucp_st_fifo_msg_t *msg,
         }
     }
     msg->num_puts = ucp_st_fifo_num_puts(msg);
-    count         = ucp_st_fifo_counts_copy(msg) ? 1 : msg->num_puts;
-    if ((nic->expected + count) >= (nic->rail->attr.max_count / 2)) {
+    count         = ucp_st_fifo_is_counted_here(msg) ? 1 : msg->num_puts;
+    if ((nic->rail != NULL) &&
+        ((nic->expected + count) >= (nic->rail->attr.max_count / 2))) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     nic->expected    += count;
     msg->group->puts += count;
     --msg->group->unpaired;
     msg->is_paired = 1;
+    msg->is_handed = (msg->way != UCP_ST_FIFO_BY_NIC);
     if (msg->is_handed) {
         ucs_list_add_tail(&ucp_st_fifos(nic->worker)->handed,
                           &msg->handed_list);
@@ -388,22 +465,39 @@ static void ucp_st_fifo_landed(ucp_st_fifo_msg_t *msg)
     }
 }
 
-/* The word was counted up for a group: it is over for the receiver, and those
- * before are. An addition that was under way may have read the word before the
- * release was stored and written it after: so that is stored again. */
+/* A group is over for the receiver, and those before are */
+static void ucp_st_fifo_group_over(ucp_st_fifo_nic_t *nic,
+                                   const ucp_st_fifo_group_t *over)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (!ucp_st_fifo_is_send(msg)) {
+                ucp_st_fifo_landed(msg);
+            }
+        }
+        if (group == over) {
+            break;
+        }
+    }
+}
+
+/* The word was counted up for a group. An addition that was under way may have
+ * read the word before the release was stored and written it after: so that is
+ * stored again. */
 static void ucp_st_fifo_word_done(void *arg, ucs_status_t status)
 {
     ucp_st_fifo_group_t *over = arg;
     ucp_st_fifo_nic_t *nic    = over->nic;
-    ucp_st_fifo_group_t *group;
-    ucp_st_fifo_msg_t *msg;
 
     ucp_st_trig_line_over(&nic->words, nic->rail);
     over->is_over = 1;
     if (nic->is_released) {
-        __atomic_store_n(nic->done.word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+        __atomic_store_n(nic->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
     }
-    ucs_gstream_wake(nic->done.word);
+    ucs_gstream_wake(nic->word);
     if ((status != UCS_OK) && (nic->queue != NULL)) {
         if (status != UCS_ERR_CANCELED) {
             ucs_error("lane 'trig': the NIC does not reach this process: %s",
@@ -412,16 +506,7 @@ static void ucp_st_fifo_word_done(void *arg, ucs_status_t status)
         ucp_st_queue_fail(nic->queue, NULL, status);
     } else if ((status == UCS_OK) && !nic->is_failing && !nic->is_settled) {
         ++nic->worker->stats.atomics_fired;
-        ucs_list_for_each(group, &nic->groups, list) {
-            ucs_list_for_each(msg, &group->msgs, group_list) {
-                if (!ucp_st_fifo_is_send(msg)) {
-                    ucp_st_fifo_landed(msg);
-                }
-            }
-            if (group == over) {
-                break;
-            }
-        }
+        ucp_st_fifo_group_over(nic, over);
     }
     ucp_st_fifo_nic_settle(nic, NULL);
 }
@@ -539,12 +624,39 @@ static void ucp_st_fifo_msg_done(ucp_st_fifo_msg_t *msg)
     }
 }
 
-/* Post the next word's addition, if all that it counts is known: UCS_OK;
- * UCS_ERR_NO_ELEM if there is none to post now */
-static ucs_status_t ucp_st_fifo_word_post(ucp_st_fifo_nic_t *nic)
+/* Have the NIC count the word up when all that the group counts is there */
+static ucs_status_t ucp_st_fifo_word_post(ucp_st_fifo_nic_t *nic,
+                                          ucp_st_fifo_group_t *group)
+{
+    ucp_st_trig_work_t work;
+
+    ucp_st_trig_tally_fill(&nic->done, nic->rail, 1, &work);
+    work.deferred.threshold = nic->counted + group->puts;
+    work.deferred.done      = ucp_st_fifo_word_done;
+    work.deferred.arg       = group;
+    return ucp_st_trig_line_post(&nic->words, nic->rail, &work, 0);
+}
+
+/* The same without a NIC: count it up if that is so */
+static ucs_status_t ucp_st_fifo_word_add(ucp_st_fifo_nic_t *nic,
+                                         ucp_st_fifo_group_t *group)
+{
+    if (nic->arrived < (nic->counted + group->puts)) {
+        return UCS_INPROGRESS;
+    }
+    group->is_over = 1;
+    /* Pairs with the acquire load of the stream's wait: what was received is in
+     * memory */
+    (void)__atomic_fetch_add(nic->word, 1, __ATOMIC_RELEASE);
+    ucs_gstream_wake(nic->word);
+    return UCS_OK;
+}
+
+/* Post the next word, if all that it counts is known: UCS_OK; UCS_INPROGRESS if
+ * there is none to post now */
+static ucs_status_t ucp_st_fifo_next_word(ucp_st_fifo_nic_t *nic)
 {
     ucp_st_fifo_group_t *group;
-    ucp_st_trig_work_t work;
     ucs_status_t status;
 
     ucs_list_for_each(group, &nic->groups, list) {
@@ -554,18 +666,15 @@ static ucs_status_t ucp_st_fifo_word_post(ucp_st_fifo_nic_t *nic)
         if (!group->is_closed || (group->unpaired > 0)) {
             break;
         }
-        ucp_st_trig_tally_fill(&nic->done, nic->rail, 1, &work);
-        work.deferred.threshold = nic->counted + group->puts;
-        work.deferred.done      = ucp_st_fifo_word_done;
-        work.deferred.arg       = group;
-        status = ucp_st_trig_line_post(&nic->words, nic->rail, &work, 0);
+        status = (nic->rail != NULL) ? ucp_st_fifo_word_post(nic, group) :
+                                       ucp_st_fifo_word_add(nic, group);
         if (status == UCS_OK) {
             group->is_posted = 1;
             nic->counted    += group->puts;
         }
         return status;
     }
-    return UCS_ERR_NO_ELEM;
+    return UCS_INPROGRESS;
 }
 
 /* All of them, not only the first, which may wait for what a later one does. A
@@ -599,13 +708,16 @@ void ucp_st_fifo_nic_post(ucp_st_fifo_nic_t *nic)
 
     ucp_st_fifo_nic_post_msgs(nic);
     do {
-        status = nic->is_failing ? UCS_ERR_NO_ELEM : ucp_st_fifo_word_post(nic);
+        status = nic->is_failing ? UCS_INPROGRESS : ucp_st_fifo_next_word(nic);
     } while (status == UCS_OK);
-    if ((status != UCS_ERR_NO_ELEM) && (status != UCS_ERR_NO_RESOURCE) &&
+    if ((status < UCS_OK) && (status != UCS_ERR_NO_RESOURCE) &&
         (nic->queue != NULL)) {
         ucs_error("lane 'trig': the NIC takes no addition to a word: %s",
                   ucs_status_string(status));
         ucp_st_queue_fail(nic->queue, NULL, status);
+    }
+    if (nic->rail == NULL) {
+        return;
     }
     if (!ucs_list_is_empty(&nic->todo) || (status == UCS_ERR_NO_RESOURCE)) {
         ucp_st_trig_late_add(nic->worker, &nic->late);
@@ -627,17 +739,25 @@ void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg)
 void ucp_st_fifo_nic_halt(ucp_st_fifo_nic_t *nic)
 {
     nic->is_failing = 1;
-    (void)ucp_st_trig_trigger_halt(&nic->start);
+    if (nic->rail != NULL) {
+        (void)ucp_st_trig_trigger_halt(&nic->start);
+    }
 }
 
 int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg)
 {
-    const ucp_st_trig_trigger_t *start = &msg->nic->start;
-    uint64_t value;
+    const ucp_st_fifo_nic_t *nic = msg->nic;
+    uint64_t value               = 0;
 
-    return !start->is_halted &&
-           (uct_trig_cntr_read(start->cntr, &value) == UCS_OK) &&
-           (value >= (start->base + msg->start));
+    if (nic->is_failing) {
+        return 0;
+    }
+    if (nic->rail == NULL) {
+        return __atomic_load_n(&nic->begun, __ATOMIC_ACQUIRE) >= msg->start;
+    }
+    return !nic->start.is_halted &&
+           (uct_trig_cntr_read(nic->start.cntr, &value) == UCS_OK) &&
+           (value >= (nic->start.base + msg->start));
 }
 
 ucs_status_t ucp_st_fifo_nic_put(ucp_st_fifo_msg_t *msg)
@@ -652,9 +772,16 @@ ucs_status_t ucp_st_fifo_nic_put(ucp_st_fifo_msg_t *msg)
 
 void ucp_st_fifo_nic_count(ucp_st_fifo_msg_t *msg)
 {
-    if (ucp_st_fifo_counts_copy(msg)) {
-        ++msg->nic->worker->stats.proxied;
-        (void)uct_trig_cntr_add(msg->nic->done.cntr, 1);
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    if (!ucp_st_fifo_is_counted_here(msg)) {
+        return;
+    }
+    ++nic->worker->stats.proxied;
+    if (nic->rail != NULL) {
+        (void)uct_trig_cntr_add(nic->done.cntr, 1);
+    } else {
+        ++nic->arrived;
     }
 }
 
@@ -683,7 +810,7 @@ static void ucp_st_fifo_msg_settle(ucp_st_fifo_msg_t *msg)
         (void)uct_trig_cntr_add(msg->slot->cntr, 2);
     }
     if ((msg->req == NULL) && (msg->bridge.pending == 0) &&
-        (msg->puts.pending == 0) && !msg->is_copying &&
+        (msg->puts.pending == 0) && !msg->is_moving && (msg->came == NULL) &&
         (!msg->is_ended || msg->is_closed)) {
         ucp_st_fifo_msg_destroy(msg);
     }
@@ -704,7 +831,9 @@ static void ucp_st_fifo_nic_fire(ucp_st_fifo_nic_t *nic)
         }
     }
     nic->is_fired = 1;
-    ucp_st_trig_trigger_fire(&nic->start, nic->starts + 1);
+    if (nic->rail != NULL) {
+        ucp_st_trig_trigger_fire(&nic->start, nic->starts + 1);
+    }
 }
 
 static void ucp_st_fifo_nic_free_groups(ucp_st_fifo_nic_t *nic)
@@ -731,7 +860,9 @@ static void ucp_st_fifo_nic_reap(ucp_st_fifo_nic_t *nic)
             return;
         }
     }
-    ucp_st_trig_late_del(&nic->late);
+    if (nic->rail != NULL) {
+        ucp_st_trig_late_del(&nic->late);
+    }
     if (nic->words.pending == 0) {
         ucs_list_del(&nic->list);
         ucp_st_fifo_nic_free(nic);
@@ -757,8 +888,8 @@ void ucp_st_fifo_nic_settle(ucp_st_fifo_nic_t *nic, ucp_st_fifo_msg_t *only)
     }
     if (nic->is_failing && !nic->is_released && (nic->reading == 0)) {
         nic->is_released = 1;
-        __atomic_store_n(nic->done.word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
-        ucs_gstream_wake(nic->done.word);
+        __atomic_store_n(nic->word, UCP_ST_RELEASE, __ATOMIC_RELEASE);
+        ucs_gstream_wake(nic->word);
     }
     if (nic->is_failing && !nic->is_fired) {
         ucp_st_fifo_nic_fire(nic);

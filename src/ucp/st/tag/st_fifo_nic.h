@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * st_fifo_nic.h - messages of FIFOs on lane trig: what a queue and a message
- * have on the NIC. The worker's lock is held for all of it, unless a function
- * says otherwise.
+ * st_fifo_nic.h - messages of FIFOs: what a queue and a message have on the NIC
+ * of lane trig, or where there is none, in its place. The worker's lock is held
+ * for all of it, unless a function says otherwise.
  *
  * A queue has a counter S, to which its stream adds 1 for each start, a counter
  * C and a word. A send has, while it is under way, a counter T of its own.
@@ -16,7 +16,8 @@
  * A stream may start any number of times before it waits: each message has its
  * own T, which starts of others do not add to. A wait is for all messages that
  * were started so far, so that C counts nothing of a later one before it.
- * test/model/fifo.pml has the argument, and what breaks it.
+ * test/model/fifo.pml has the argument, and what breaks it. Without a NIC the
+ * stream calls a function in place of S, and the service thread counts.
  */
 #ifndef UCP_ST_FIFO_NIC_H_
 #define UCP_ST_FIFO_NIC_H_
@@ -35,6 +36,11 @@ void ucp_st_fifo_nic_init(ucp_st_fifo_msg_t *msg);
 
 /** UCS_OK if the counters take one start more; else UCS_ERR_EXCEEDS_LIMIT. */
 ucs_status_t ucp_st_fifo_nic_check(const ucp_st_fifo_nic_t *nic);
+
+/** Write the stream command that is a start: how many commands. The lock is not
+ *  held. */
+size_t ucp_st_fifo_nic_start_cmd(ucp_st_fifo_nic_t *nic,
+                                 ucs_gstream_cmd_t *cmd);
 
 /** The stream was given a start with the message: register what the peer is to
  *  write. */
@@ -65,8 +71,7 @@ void ucp_st_fifo_nic_settle(ucp_st_fifo_nic_t *nic, ucp_st_fifo_msg_t *msg);
 /** Non-zero once the stream has come to the message's start. */
 int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg);
 
-/** Hosts move the message: put the data now. UCS_ERR_NO_RESOURCE: again,
- *  later. */
+/** BY_PUT: put the data now. UCS_ERR_NO_RESOURCE: again, later. */
 ucs_status_t ucp_st_fifo_nic_put(ucp_st_fifo_msg_t *msg);
 
 /** Count a message whose data the host has put in place. */

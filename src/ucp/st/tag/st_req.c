@@ -51,7 +51,6 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
         .tag_mask    = UCP_ST_MSG_PARAM(params, tag_mask, TAG_MASK, UINT64_MAX),
         .peer        = UCP_ST_MSG_PARAM(params, peer, PEER, peer)
     };
-    req->ucp_tag = req->tag;
     if ((req->buffer == NULL) && (req->length > 0)) {
         ucs_error("message of %zu bytes without a buffer", req->length);
         return UCS_ERR_INVALID_PARAM;
@@ -73,17 +72,13 @@ static ucs_status_t ucp_st_req_init(ucp_st_req_t *req, ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Find out who moves the message */
+/* Find out what the message is of */
 static ucs_status_t ucp_st_req_open(ucp_st_req_t *req,
                                     const ucp_st_msg_params_t *params)
 {
-    ucs_status_t status = UCS_OK;
-
-    if (params->field_mask & UCP_ST_MSG_PARAM_FIELD_SCOPE) {
-        status = ucp_st_fifo_enqueue(req, req->queue, params->scope);
-    }
-    return ((status != UCS_OK) || (req->msg != NULL)) ?
-           status : ucp_st_batch_make_ready(req->worker);
+    return (params->field_mask & UCP_ST_MSG_PARAM_FIELD_SCOPE) ?
+           ucp_st_fifo_enqueue(req, req->queue, params->scope) :
+           ucp_st_batch_make_ready(req->worker);
 }
 
 static ucs_status_t ucp_st_req_enqueue(ucp_st_queue_h queue, ucp_st_dir_t dir,
