@@ -38,7 +38,8 @@ static void bench_report_count_uses(bench_report_t *report, FILE *file,
 {
     bench_counts_mean_t *mean = &report->means[report->num_rows];
 
-    if (((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE) & (1u << variant)) &&
+    if (((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE | BENCH_VARIANT_FIFO) &
+         (1u << variant)) &&
         (result->counts.uses > 0)) {
         bench_counts_mean_get(&result->counts, comm, mean);
         bench_counts_json(file, mean);
@@ -182,6 +183,7 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     totals->copies       = bench_sum(totals->copies, comm);
     totals->proxied      = bench_sum(totals->proxied, comm);
     totals->messages     = bench_sum(totals->messages, comm);
+    totals->queue_messages = bench_sum(totals->queue_messages, comm);
     bench_gather_counts(report);
     if (bench_rank() == 0) {
         ret = bench_check_lane(report);
@@ -192,7 +194,8 @@ static int bench_report_count(bench_report_t *report, uint64_t messages)
     moved = totals->writes_fired - totals->chunks +
             (report->half_starts / 2);
     if ((moved == report->messages) ||
-        (report->has_more && (moved > report->messages))) {
+        ((report->has_more || (totals->queue_messages > 0)) &&
+         (moved > report->messages))) {
         return ret;
     }
 
@@ -262,6 +265,10 @@ static void bench_report_print(const bench_report_t *report)
     if (report->totals.messages > 0) {
         printf("messages that were used once = %" PRIu64 "\n",
                report->totals.messages);
+    }
+    if (report->totals.queue_messages > 0) {
+        printf("messages that were used once, for queues only = %" PRIu64 "\n",
+               report->totals.queue_messages);
     }
     if (report->totals.chunks > 0) {
         printf("of the writes %" PRIu64 " are further parts of a message\n",

@@ -15,7 +15,7 @@
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
     "st-hpe", "metadata", "channel", "st-single", "mpi-device", "nccl",
-    "nvshmem"
+    "nvshmem", "st-fifo"
 };
 
 int bench_rank(void)
@@ -289,6 +289,19 @@ void bench_run(const bench_options_t *options, int first,
             }
         }
     }
+}
+
+MPI_Comm bench_only_comm(MPI_Comm comm)
+{
+    MPI_Comm only;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only", "true");
+    bench_check(MPI_Comm_dup_with_info(comm, info, &only),
+                "MPI_Comm_dup_with_info");
+    MPI_Info_free(&info);
+    return only;
 }
 
 void bench_exchange_init(int count, MPI_Request *requests,

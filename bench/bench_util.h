@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  14
+#define BENCH_NUM_VARIANTS  15
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -28,7 +28,9 @@
 #define BENCH_VARIANT_METADATA (1u << 8)
 #define BENCH_VARIANT_CHANNEL  (1u << 9)
 #define BENCH_VARIANT_SINGLE   (1u << 10) /* The same */
-#define BENCH_VARIANTS_ASKED   (BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE)
+#define BENCH_VARIANT_FIFO     (1u << 14) /* The same: st-hpe for queues only */
+#define BENCH_VARIANTS_ONCE    (BENCH_VARIANT_HPE | BENCH_VARIANT_FIFO)
+#define BENCH_VARIANTS_ASKED   (BENCH_VARIANTS_ONCE | BENCH_VARIANT_SINGLE)
 #define BENCH_VARIANT_MPI_DEVICE (1u << 11) /* On memory of a GPU */
 #define BENCH_VARIANT_NCCL     (1u << 12)
 #define BENCH_VARIANT_NVSHMEM  (1u << 13)
@@ -168,6 +170,10 @@ void bench_error(const char *format, ...)
 
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
+
+/* A duplicate of a communicator whose messages are sent and received by queues
+ * only. Collective. */
+MPI_Comm bench_only_comm(MPI_Comm comm);
 
 /* Makes an exchange of requests, all of which each rank starts at once: it is
  * coupled. */

@@ -102,6 +102,7 @@ typedef struct faces_exchange {
     faces_field_t     *field;
     bench_stream_t    stream;
     MPIX_Queue        queue;
+    MPI_Comm          once; /* Of messages that are used once */
     MPI_Request       recv[FACES_MAX_SETS][FACES_NUM_DIRS];
     MPI_Request       send[FACES_MAX_SETS][FACES_NUM_DIRS];
     MPI_Request       all[FACES_MAX_SETS]; /* Exchange: of a set's requests; of
@@ -133,6 +134,7 @@ extern const faces_ops_t faces_nvshmem_ops;
 extern const faces_ops_t faces_st_ops;
 extern const faces_ops_t faces_st_ready_ops;
 extern const faces_ops_t faces_st_hpe_ops;
+extern const faces_ops_t faces_st_fifo_ops;
 extern const faces_ops_t faces_st_single_ops;
 
 

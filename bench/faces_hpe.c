@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * faces_hpe.c - the halo by messages that are used once: HPE's interface.
+ * faces_hpe.c - the halo by messages that are used once: HPE's interface, by a
+ * thread that gives them to MPI, or on a communicator for queues only.
  *
  * Nothing is matched before. One start begins the 26 receives of an iteration,
  * before the pack kernel, and one the 26 sends.
@@ -15,6 +16,7 @@ static void faces_hpe_none(faces_exchange_t *ex)
 
 static void faces_hpe_init(faces_exchange_t *ex)
 {
+    ex->once = MPI_COMM_WORLD;
     bench_check(MPIX_Create_queue(ex->stream.handle, &ex->queue),
                 "MPIX_Create_queue");
 }
@@ -22,6 +24,18 @@ static void faces_hpe_init(faces_exchange_t *ex)
 static void faces_hpe_cleanup(faces_exchange_t *ex)
 {
     bench_check(MPIX_Free_queue(ex->queue), "MPIX_Free_queue");
+}
+
+static void faces_fifo_init(faces_exchange_t *ex)
+{
+    faces_hpe_init(ex);
+    ex->once = bench_only_comm(MPI_COMM_WORLD);
+}
+
+static void faces_fifo_cleanup(faces_exchange_t *ex)
+{
+    faces_hpe_cleanup(ex);
+    MPI_Comm_free(&ex->once);
 }
 
 /* A tag is the direction that the message goes. */
@@ -34,7 +48,7 @@ static void faces_hpe_recvs(faces_exchange_t *ex)
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         bench_check(MPIX_Enqueue_recv(field->in[0][dir], field->length[dir],
                                       MPI_DOUBLE, ex->grid->neighbour[dir],
-                                      faces_opposite(dir), MPI_COMM_WORLD,
+                                      faces_opposite(dir), ex->once,
                                       ex->queue, &request),
                     "MPIX_Enqueue_recv");
         bench_check(MPI_Request_free(&request), "MPI_Request_free");
@@ -51,7 +65,7 @@ static void faces_hpe_sends(faces_exchange_t *ex)
     for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
         bench_check(MPIX_Enqueue_send(field->out[dir], field->length[dir],
                                       MPI_DOUBLE, ex->grid->neighbour[dir], dir,
-                                      MPI_COMM_WORLD, ex->queue, &request),
+                                      ex->once, ex->queue, &request),
                     "MPIX_Enqueue_send");
         bench_check(MPI_Request_free(&request), "MPI_Request_free");
     }
@@ -83,4 +97,14 @@ const faces_ops_t faces_st_hpe_ops = {
     .prepare   = faces_hpe_none,
     .run       = faces_hpe_run,
     .cleanup   = faces_hpe_cleanup
+};
+
+const faces_ops_t faces_st_fifo_ops = {
+    .name      = "st-fifo",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = faces_fifo_init,
+    .prepare   = faces_hpe_none,
+    .run       = faces_hpe_run,
+    .cleanup   = faces_fifo_cleanup
 };

@@ -60,6 +60,7 @@ typedef struct pp_exchange {
     pp_data_t      *data;
     int            rank;       /* 0 or 1 */
     MPI_Comm       comm;       /* Of the two */
+    MPI_Comm       once;       /* The same, of messages that are used once */
     bench_stream_t stream;
     MPIX_Queue     queue;      /* NULL unless a queue is used */
     MPI_Request    send;
@@ -90,6 +91,7 @@ extern const pp_ops_t pp_nvshmem_ops;
 extern const pp_ops_t pp_st_ops;
 extern const pp_ops_t pp_st_ready_ops;
 extern const pp_ops_t pp_st_hpe_ops;
+extern const pp_ops_t pp_st_fifo_ops;
 
 
 /* Allocates buffers for messages of up to 'max_size', where the stream's

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pingpong_hpe.c - round trips by messages that are used once: HPE's interface.
+ * pingpong_hpe.c - round trips by messages that are used once: HPE's interface,
+ * by a thread that gives them to MPI, or on a communicator for queues only.
  *
  * Nothing is matched before. Each message has a start of its own, as the order
  * of the stream is that of the other variants.
@@ -11,6 +12,21 @@
 static void pp_hpe_none(pp_exchange_t *ex)
 {
     (void)ex;
+}
+
+static void pp_hpe_init(pp_exchange_t *ex)
+{
+    ex->once = ex->comm;
+}
+
+static void pp_fifo_init(pp_exchange_t *ex)
+{
+    ex->once = bench_only_comm(ex->comm);
+}
+
+static void pp_fifo_cleanup(pp_exchange_t *ex)
+{
+    MPI_Comm_free(&ex->once);
 }
 
 static void pp_hpe_start(pp_exchange_t *ex, MPI_Request *request)
@@ -24,7 +40,7 @@ static void pp_hpe_recv(pp_exchange_t *ex)
     MPI_Request request;
 
     bench_check(MPIX_Enqueue_recv(ex->data->recv[0], (int)ex->data->size,
-                                  MPI_BYTE, !ex->rank, PP_TAG, ex->comm,
+                                  MPI_BYTE, !ex->rank, PP_TAG, ex->once,
                                   ex->queue, &request), "MPIX_Enqueue_recv");
     pp_hpe_start(ex, &request);
 }
@@ -34,7 +50,7 @@ static void pp_hpe_send(pp_exchange_t *ex)
     MPI_Request request;
 
     bench_check(MPIX_Enqueue_send(ex->data->send, (int)ex->data->size, MPI_BYTE,
-                                  !ex->rank, PP_TAG, ex->comm, ex->queue,
+                                  !ex->rank, PP_TAG, ex->once, ex->queue,
                                   &request), "MPIX_Enqueue_send");
     pp_hpe_start(ex, &request);
 }
@@ -66,8 +82,18 @@ const pp_ops_t pp_st_hpe_ops = {
     .name      = "st-hpe",
     .num_sets  = 1,
     .is_staged = 0,
-    .init      = pp_hpe_none,
+    .init      = pp_hpe_init,
     .prepare   = pp_hpe_none,
     .run       = pp_hpe_run,
     .cleanup   = pp_hpe_none
+};
+
+const pp_ops_t pp_st_fifo_ops = {
+    .name      = "st-fifo",
+    .num_sets  = 1,
+    .is_staged = 0,
+    .init      = pp_fifo_init,
+    .prepare   = pp_hpe_none,
+    .run       = pp_hpe_run,
+    .cleanup   = pp_fifo_cleanup
 };

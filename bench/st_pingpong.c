@@ -45,7 +45,7 @@ typedef struct pp_app {
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
     &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, NULL, NULL, NULL, NULL,
     &pp_st_hpe_ops, NULL, NULL, NULL, &pp_mpi_device_ops, &pp_nccl_ops,
-    &pp_nvshmem_ops
+    &pp_nvshmem_ops, &pp_st_fifo_ops
 };
 
 static const char pp_help[] =
@@ -164,7 +164,7 @@ static uint64_t pp_run(pp_app_t *app)
                  (unsigned)((app->opts.iters > PP_CHECK_COUNT) ?
                                     app->opts.iters :
                                     PP_CHECK_COUNT));
-    if (app->opts.common.variants & (BENCH_VARIANTS_ST | BENCH_VARIANT_HPE)) {
+    if (app->opts.common.variants & (BENCH_VARIANTS_ST | BENCH_VARIANTS_ONCE)) {
         bench_check(MPIX_Queue_init(ex->stream.queue, ex->stream.handle,
                                     &ex->queue), "MPIX_Queue_init");
     }
@@ -216,7 +216,7 @@ int main(int argc, char **argv)
         .opts = {
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
-                         BENCH_VARIANT_HPE | BENCH_VARIANT_MPI_DEVICE |
+                         BENCH_VARIANTS_ONCE | BENCH_VARIANT_MPI_DEVICE |
                          BENCH_VARIANT_NCCL | BENCH_VARIANT_NVSHMEM
             },
             .min    = 8,

@@ -358,7 +358,10 @@ static int mpix_fifo_take(mpix_msg_t *msg, int is_asked,
     }
 
     iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)msg->outer);
-    if (iter != kh_end(&mpix_fifo.table)) {
+    /* MPICH 4.0 may have given the handle of a request that the application
+     * freed to another one */
+    if ((iter != kh_end(&mpix_fifo.table)) &&
+        (kh_val(&mpix_fifo.table, iter) == msg)) {
         kh_del(mpix_fifo, &mpix_fifo.table, iter);
     }
     ucs_list_del(&msg->list);

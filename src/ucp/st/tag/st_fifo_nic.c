@@ -511,7 +511,34 @@ static void ucp_st_fifo_word_done(void *arg, ucs_status_t status)
     ucp_st_fifo_nic_settle(nic, NULL);
 }
 
-static ucs_status_t ucp_st_fifo_bridge_post(ucp_st_fifo_msg_t *msg)
+/* Starts that the stream has come to, as far as is known */
+static uint64_t ucp_st_fifo_nic_begun(const ucp_st_fifo_nic_t *nic)
+{
+    uint64_t value = 0;
+
+    if (nic->is_failing) {
+        return 0;
+    }
+    if (nic->rail == NULL) {
+        return __atomic_load_n(&nic->begun, __ATOMIC_ACQUIRE);
+    }
+    if (nic->start.is_halted ||
+        (uct_trig_cntr_read(nic->start.cntr, &value) != UCS_OK) ||
+        (value < nic->start.base)) {
+        return 0;
+    }
+    return value - nic->start.base;
+}
+
+int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg)
+{
+    return ucp_st_fifo_nic_begun(msg->nic) >= msg->start;
+}
+
+/* `is_ahead`, here and below: the stream has not come to the message, which so
+ * leaves some entries to others, and is not due */
+static ucs_status_t ucp_st_fifo_bridge_post(ucp_st_fifo_msg_t *msg,
+                                            int is_ahead)
 {
     ucp_st_fifo_nic_t *nic  = msg->nic;
     ucp_st_trig_work_t work = {
@@ -530,12 +557,13 @@ static ucs_status_t ucp_st_fifo_bridge_post(ucp_st_fifo_msg_t *msg)
         }
     };
 
-    return ucp_st_trig_line_post(&msg->bridge, nic->rail, &work, 0);
+    return ucp_st_trig_line_post(&msg->bridge, nic->rail, &work, is_ahead);
 }
 
 /* The next put of the data. If `is_due` hosts move it, who have seen that both
  * sides have started. */
-static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due)
+static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due,
+                                         int is_ahead)
 {
     ucp_st_fifo_nic_t *nic  = msg->nic;
     size_t put_max          = ucp_st_trig_rma_put_max(msg->fifo->peer);
@@ -567,7 +595,7 @@ static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due)
         work.put.length = 1; /* a write of 0 bytes is not counted everywhere */
         work.put.local  = nic->pad.slab->mem;
     }
-    status = ucp_st_trig_line_post(&msg->puts, nic->rail, &work, 0);
+    status = ucp_st_trig_line_post(&msg->puts, nic->rail, &work, is_ahead);
     if (status == UCS_OK) {
         nic->reading += (msg->puts.pending == 1);
         ++nic->worker->stats.writes_posted;
@@ -576,7 +604,7 @@ static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due)
     return status;
 }
 
-static ucs_status_t ucp_st_fifo_clear_post(ucp_st_fifo_msg_t *msg)
+static ucs_status_t ucp_st_fifo_clear_post(ucp_st_fifo_msg_t *msg, int is_ahead)
 {
     ucp_st_fifo_nic_t *nic  = msg->nic;
     ucp_st_trig_work_t work = {
@@ -597,21 +625,21 @@ static ucs_status_t ucp_st_fifo_clear_post(ucp_st_fifo_msg_t *msg)
         }
     };
 
-    return ucp_st_trig_line_post(&msg->puts, nic->rail, &work, 0);
+    return ucp_st_trig_line_post(&msg->puts, nic->rail, &work, is_ahead);
 }
 
-static ucs_status_t ucp_st_fifo_msg_post(ucp_st_fifo_msg_t *msg)
+static ucs_status_t ucp_st_fifo_msg_post(ucp_st_fifo_msg_t *msg, int is_ahead)
 {
     ucs_status_t status = UCS_OK;
 
     if (!ucp_st_fifo_is_send(msg)) {
-        return ucp_st_fifo_clear_post(msg);
+        return ucp_st_fifo_clear_post(msg, is_ahead);
     }
     if (msg->bridge.posted == 0) {
-        status = ucp_st_fifo_bridge_post(msg);
+        status = ucp_st_fifo_bridge_post(msg, is_ahead);
     }
     while ((status == UCS_OK) && (msg->puts.posted < msg->num_puts)) {
-        status = ucp_st_fifo_put_post(msg, 0);
+        status = ucp_st_fifo_put_post(msg, 0, is_ahead);
     }
     return status;
 }
@@ -681,6 +709,8 @@ static ucs_status_t ucp_st_fifo_next_word(ucp_st_fifo_nic_t *nic)
  * failure may take others from the list. */
 static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
 {
+    uint64_t begun = ucs_list_is_empty(&nic->todo) ? 0 :
+                     ucp_st_fifo_nic_begun(nic);
     ucs_list_link_t untried;
     ucp_st_fifo_msg_t *msg;
     ucs_status_t status;
@@ -691,7 +721,7 @@ static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
     while (!ucs_list_is_empty(&untried)) {
         msg = ucs_list_extract_head(&untried, ucp_st_fifo_msg_t, todo_list);
         ucs_list_add_tail(&nic->todo, &msg->todo_list);
-        status = ucp_st_fifo_msg_post(msg);
+        status = ucp_st_fifo_msg_post(msg, msg->start > begun);
         if (status == UCS_ERR_NO_RESOURCE) {
             continue;
         }
@@ -721,6 +751,7 @@ void ucp_st_fifo_nic_post(ucp_st_fifo_nic_t *nic)
     }
     if (!ucs_list_is_empty(&nic->todo) || (status == UCS_ERR_NO_RESOURCE)) {
         ucp_st_trig_late_add(nic->worker, &nic->late);
+        ucp_st_trig_refused(nic->worker); /* the stream may come to it */
     } else {
         ucp_st_trig_late_del(&nic->late);
     }
@@ -744,28 +775,12 @@ void ucp_st_fifo_nic_halt(ucp_st_fifo_nic_t *nic)
     }
 }
 
-int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg)
-{
-    const ucp_st_fifo_nic_t *nic = msg->nic;
-    uint64_t value               = 0;
-
-    if (nic->is_failing) {
-        return 0;
-    }
-    if (nic->rail == NULL) {
-        return __atomic_load_n(&nic->begun, __ATOMIC_ACQUIRE) >= msg->start;
-    }
-    return !nic->start.is_halted &&
-           (uct_trig_cntr_read(nic->start.cntr, &value) == UCS_OK) &&
-           (value >= (nic->start.base + msg->start));
-}
-
 ucs_status_t ucp_st_fifo_nic_put(ucp_st_fifo_msg_t *msg)
 {
     ucs_status_t status = UCS_OK;
 
     while ((status == UCS_OK) && (msg->puts.posted < msg->num_puts)) {
-        status = ucp_st_fifo_put_post(msg, 1);
+        status = ucp_st_fifo_put_post(msg, 1, 0);
     }
     return status;
 }
