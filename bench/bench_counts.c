@@ -31,7 +31,8 @@ static void bench_counts_read(bench_counts_t *counts)
     counts->words     = st_counts_number(text, "wait_words");
     counts->deferred  = st_counts_number(text, "writes_fired") +
                         st_counts_number(text, "cts_fired") +
-                        st_counts_number(text, "atomics_fired");
+                        st_counts_number(text, "atomics_fired") +
+                        st_counts_number(text, "bridges_fired");
     counts->counters  = st_counts_number(text, "cntrs");
     counts->entries   = st_counts_number(text, "entries");
     counts->fallbacks = st_counts_number(text, "fallbacks");

@@ -11,14 +11,19 @@
 
 #include <rdma/fi_errno.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LEN     512
 #define BIG_LEN ((1u << 20) + 3)
 #define SCOPE   77
 #define ROUNDS  60
 #define TAGS    200
+
+#define RANDOM_MSGS 200
+#define RANDOM_LEN  5000
 
 /* The NICs move them; else the hosts do */
 static int is_nic(void)
@@ -530,6 +535,103 @@ ST_CASE_CALL(few_counters, run_few(FAB_CALL_CNTR, FI_ENOSPC))
 
 /* It takes no deferred work: hosts carry out what is due */
 ST_CASE_CALL(few_entries, run_few(FAB_CALL_QUEUE_WORK, FI_EAGAIN))
+
+/* A random program of two sides, each with two queues: messages of some tags,
+ * with lengths from nothing to several writes, in starts of some, with waits here
+ * and there, always in an order in which it ends; host and streams run ahead of
+ * each other as they like. ST_SEED of the environment replays it. */
+static void run_random(unsigned seed)
+{
+    static uint8_t sbuf[RANDOM_MSGS][RANDOM_LEN], rbuf[RANDOM_MSGS][RANDOM_LEN];
+    static size_t lengths[RANDOM_MSGS];
+    static ucp_st_req_h reqs[RANDOM_MSGS][2];
+    char *chunk = st_env_set("UCX_ST_CHUNK_MAX", "1000");
+    st_side_t more[2];
+    st_side_t *sides[2][2];
+    st_pair_t pair;
+    int first, last, i, k, from, q;
+    ucp_tag_t tag;
+
+    st_pair_init(&pair);
+    st_env_restore("UCX_ST_CHUNK_MAX", chunk);
+    for (i = 0; i < 2; ++i) {
+        st_more_init(&more[i], &pair.side[i]);
+        sides[i][0] = &pair.side[i];
+        sides[i][1] = &more[i];
+    }
+    memset(rbuf, ST_SPOILED, sizeof(rbuf));
+    for (first = 0; first < RANDOM_MSGS; first = last) {
+        last = first + 1 + (rand_r(&seed) % 8);
+        last = (last > RANDOM_MSGS) ? RANDOM_MSGS : last;
+        for (i = 0; i < 2; ++i) {
+            for (k = first; k < last; ++k) {
+                /* A tag is of one queue at each side: its order is known */
+                tag        = (k * 7) % 5;
+                from       = (k / 3) % 2;
+                q          = (tag + i) % 2;
+                lengths[k] = ((k * 2654435761u) >> 8) % RANDOM_LEN;
+                lengths[k] = ((k % 9) == 0) ? 0 : lengths[k];
+                if (i == from) {
+                    st_fill(sbuf[k], lengths[k], k);
+                }
+                reqs[k][i] = fifo_req(sides[i][q], i == from,
+                                      (i == from) ? sbuf[k] : rbuf[k],
+                                      (i == from) ? lengths[k] : RANDOM_LEN,
+                                      tag);
+                if ((rand_r(&seed) % 4) == 0) {
+                    st_batch_start(sides[i][q]);
+                }
+            }
+            /* All of these are started before one is waited for */
+            st_batch_start(sides[i][0]);
+            st_batch_start(sides[i][1]);
+        }
+        for (i = 0; i < 2; ++i) {
+            for (q = 0; q < 2; ++q) {
+                if ((rand_r(&seed) % 3) > 0) {
+                    st_batch_wait(sides[i][q]);
+                }
+            }
+        }
+        if ((rand_r(&seed) % 4) == 0) {
+            k = first + (rand_r(&seed) % (last - first));
+            CU_ASSERT_EQUAL(ucp_st_req_wait(reqs[k][rand_r(&seed) % 2], NULL),
+                            UCS_OK);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        st_batch_wait(sides[i][0]);
+        st_batch_wait(sides[i][1]);
+    }
+    for (i = 0; i < 2; ++i) {
+        st_sync(sides[i][0]);
+        st_sync(sides[i][1]);
+    }
+    for (k = 0; k < RANDOM_MSGS; ++k) {
+        CU_ASSERT_TRUE(st_check(rbuf[k], lengths[k], k));
+        CU_ASSERT_TRUE(st_is_spoiled(rbuf[k] + lengths[k],
+                                     RANDOM_LEN - lengths[k]));
+        for (i = 0; i < 2; ++i) {
+            CU_ASSERT_EQUAL(st_msg_end(reqs[k][i], UCS_OK), lengths[k]);
+        }
+    }
+    st_more_cleanup(&more[0]);
+    st_more_cleanup(&more[1]);
+    st_pair_cleanup(&pair);
+}
+
+ST_CASE(random)
+{
+    const char *value = getenv("ST_SEED");
+    unsigned seed     = (value != NULL) ? (unsigned)strtoul(value, NULL, 10) :
+                                          (unsigned)getpid();
+    unsigned i;
+
+    printf("st_fifo.random: ST_SEED=%u\n", seed);
+    for (i = 0; i < 5; ++i) {
+        run_random(seed + i);
+    }
+}
 
 /* A queue is destroyed with messages under way, which go on: some that nobody
  * asks about, a receive that the host waits for, and one that is not started */

@@ -89,6 +89,8 @@ typedef struct ucp_st_stats {
                                   went ahead of the receive's start */
     uint64_t cts_fired;      /**< Clear-to-send writes carried out */
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
+    uint64_t bridges_fired;  /**< Additions carried out that tell a message of a
+                                  FIFO that its stream has come to it */
     uint64_t copies;         /**< Pieces of messages copied by this side on the
                                   direct lane */
     uint64_t late_posts;     /**< Uses posted after the start call returned,

@@ -78,6 +78,7 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
                                    FILE *stream)
 {
     const ucp_st_stats_t *stats = &attr->stats;
+    uint64_t msgs               = 0;
     unsigned i;
 
     fprintf(stream, "summary: %lu starts", stats->starts);
@@ -85,6 +86,14 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
         fprintf(stream, "%s lane %s %lu", (i == 0) ? ":" : ",",
                 ucp_st_lane_table[attr->lanes[i]]->name,
                 stats->lanes[attr->lanes[i]].starts);
+    }
+    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+        msgs += stats->lanes[i].msgs;
+    }
+    if (msgs > 0) {
+        fprintf(stream, "; %lu messages used once: lane trig %lu, host %lu",
+                msgs, stats->lanes[UCP_ST_LANE_TRIG].msgs,
+                stats->lanes[UCP_ST_LANE_HOST].msgs);
     }
     fprintf(stream, "; %lu with a thread of the host on the way; %lu matches "
             "not on the lane of first choice; %lu errors\n", stats->proxied,
@@ -117,8 +126,8 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
             stats->writes_posted, stats->writes_fired);
     fprintf(stream, "chunks %lu\neager %lu\n", stats->chunks,
             stats->eager);
-    fprintf(stream, "cts_fired %lu\natomics_fired %lu\n", stats->cts_fired,
-            stats->atomics_fired);
+    fprintf(stream, "cts_fired %lu\natomics_fired %lu\nbridges_fired %lu\n",
+            stats->cts_fired, stats->atomics_fired, stats->bridges_fired);
     fprintf(stream, "copies %lu\nstaged %lu\n", stats->copies, stats->staged);
     fprintf(stream, "puts %lu\ngets %lu\nsignals %lu\n", stats->puts,
             stats->gets, stats->signals);

@@ -18,6 +18,7 @@
 #include "ctrl/st_ctrl.h"
 
 #include <ucs_gstream_memory.h>
+#include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
 
@@ -30,6 +31,12 @@
 
 /* How long the end of a worker waits for sends, seconds */
 #define UCP_ST_FIFO_LEAVE_TIME 1.0
+
+#define UCP_ST_FIFO_TRACE(_name) \
+    {_name, "nic", UCS_TRACE_INSTANT, UCS_TRACE_FLOW_NONE, \
+     {{"by", UCS_TRACE_VALUE_TEXT}, {"number", UCS_TRACE_VALUE_NUMBER}, \
+      {"peer", UCS_TRACE_VALUE_HEX}, {"scope", UCS_TRACE_VALUE_HEX}, \
+      {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}}}
 
 static ucp_st_fifo_peer_t *ucp_st_fifo_peer(ucp_st_peer_t *peer)
 {
@@ -205,6 +212,29 @@ static void ucp_st_fifo_abort_all(ucp_st_fifo_nic_t *nic)
     }
 }
 
+/* What moves a message, and why not the NICs, for the trace */
+static void ucp_st_fifo_trace(const ucp_st_fifo_msg_t *msg)
+{
+    static const ucs_trace_kind_t kinds[] = {
+        [UCP_ST_DIR_SEND] = UCP_ST_FIFO_TRACE("match send"),
+        [UCP_ST_DIR_RECV] = UCP_ST_FIFO_TRACE("match receive")
+    };
+    static const char *const ways[]       = {
+        [UCP_ST_FIFO_BY_NIC] = "NIC",
+        [UCP_ST_FIFO_BY_PUT] = "host, put: memory of a device, or no counter",
+        [UCP_ST_FIFO_BY_UCP] = "host, UCP: no lane trig to the peer"
+    };
+    const ucp_st_fifo_t *fifo             = msg->fifo;
+    uint64_t values[UCS_TRACE_MAX_VALUES] = {
+        (uintptr_t)ways[msg->way], msg->number, fifo->peer->uuid,
+        fifo->id.scope, fifo->id.tag, msg->length
+    };
+
+    if (ucs_trace_is_on()) {
+        ucs_trace_record(&kinds[fifo->dir], 0, 0, values);
+    }
+}
+
 /* The two halves are known */
 static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
                              const ucp_st_ctrl_fifo_t *other)
@@ -227,6 +257,7 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
         ucp_st_fifo_fail(msg, status);
         return;
     }
+    ucp_st_fifo_trace(msg);
     if (!is_send) {
         ucp_st_req_set_actual(msg->req, msg->length);
     }

@@ -416,6 +416,7 @@ static void ucp_st_fifo_bridge_done(void *arg, ucs_status_t status)
     ucp_st_fifo_msg_t *msg = arg;
     ucp_st_fifo_nic_t *nic = msg->nic;
 
+    nic->worker->stats.bridges_fired += (status == UCS_OK);
     ucp_st_fifo_nic_ended(msg, status);
     ucp_st_trig_line_over(&msg->bridge, nic->rail);
     ucp_st_fifo_nic_settle(nic, msg);
