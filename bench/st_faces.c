@@ -43,7 +43,8 @@ typedef struct faces_app {
 static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
     &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops, NULL, NULL, NULL, NULL,
     &faces_st_hpe_ops, NULL, NULL, &faces_st_single_ops,
-    &faces_mpi_device_ops, &faces_nccl_ops, &faces_nvshmem_ops, &faces_st_fifo_ops
+    &faces_mpi_device_ops, &faces_nccl_ops, &faces_nvshmem_ops,
+    &faces_st_fifo_ops
 };
 
 static const char faces_help[] =

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_fifo.c - messages that are used once on communicators that are for queues
- * only: no thread of the library's calls MPI, and MPI_THREAD_MULTIPLE is not
- * asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all communicators
- * are such.
+ * mpix_fifo.c - messages that are used once on communicators that are for
+ * queues only: no thread of the library's calls MPI, and MPI_THREAD_MULTIPLE is
+ * not asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all
+ * communicators are such.
  */
 #include "mpix_test.h"
 

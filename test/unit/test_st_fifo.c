@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_st_fifo.c - messages of FIFOs: order, starts before waits, hosts that are
- * ahead or behind, lengths, many tags, requests that the host waits for; errors,
- * cancellation, queues and peers that go.
+ * test_st_fifo.c - messages of FIFOs: order, starts before waits, hosts that
+ * are ahead or behind, lengths, many tags, requests that the host waits for;
+ * errors, cancellation, queues and peers that go.
  */
 #include "fab_intercept.h"
 #include "st_cunit.h"
@@ -430,8 +430,8 @@ ST_PAIR_CASE(cancel)
 }
 
 /* One message of a queue fails while others are matched, and armed on the NICs
- * of both sides: the streams pass, nothing is written behind that, and the other
- * side hears of each. */
+ * of both sides: the streams pass, nothing is written behind that, and the
+ * other side hears of each. */
 ST_CASE(fail_armed)
 {
     static uint8_t sbuf[4][LEN], rbuf[4][LEN];
@@ -481,9 +481,9 @@ ST_CASE(fail_armed)
     }
 }
 
-/* Many both ways, whose streams are let go in the end. What they need is refused
- * meanwhile; and then, of work, a few more times: where a provider carries out
- * what is due as it does deferred work, it takes none otherwise. */
+/* Many both ways, whose streams are let go in the end. What they need is
+ * refused meanwhile; and then, of work, a few more times: where a provider
+ * carries out what is due as it does deferred work, it takes none otherwise. */
 static void run_few(fab_call_t call, int code)
 {
     static uint8_t sbuf[2][ROUNDS][16], rbuf[2][ROUNDS][16];
@@ -537,9 +537,9 @@ ST_CASE_CALL(few_counters, run_few(FAB_CALL_CNTR, FI_ENOSPC))
 ST_CASE_CALL(few_entries, run_few(FAB_CALL_QUEUE_WORK, FI_EAGAIN))
 
 /* A random program of two sides, each with two queues: messages of some tags,
- * with lengths from nothing to several writes, in starts of some, with waits here
- * and there, always in an order in which it ends; host and streams run ahead of
- * each other as they like. ST_SEED of the environment replays it. */
+ * with lengths from nothing to several writes, in starts of some, with waits
+ * here and there, always in an order in which it ends; host and streams run
+ * ahead of each other as they like. ST_SEED of the environment replays it. */
 static void run_random(unsigned seed)
 {
     static uint8_t sbuf[RANDOM_MSGS][RANDOM_LEN], rbuf[RANDOM_MSGS][RANDOM_LEN];

@@ -225,8 +225,8 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     return MPI_SUCCESS;
 }
 
-/* Enqueues functions of a list's messages: of sends that are to be packed, or of
- * receives that are to be unpacked. */
+/* Enqueues functions of a list's messages: of sends that are to be packed, or
+ * of receives that are to be unpacked. */
 static int mpix_fifo_add_funcs(const char *func, struct mpix_queue *queue,
                                ucs_list_link_t *list, int is_recv)
 {

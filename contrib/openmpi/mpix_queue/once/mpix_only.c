@@ -208,8 +208,8 @@ static int mpix_only_check(const char *func, const int lengths[], int size)
     return MPI_SUCCESS;
 }
 
-/* All processes of a communicator say whether they say so, and if they do, where
- * they are. Returns an MPI code that is not raised, but by MPI. */
+/* All processes of a communicator say whether they say so, and if they do,
+ * where they are. Returns an MPI code that is not raised, but by MPI. */
 static int mpix_only_agree(const char *func, MPI_Comm handle, int is_only)
 {
     int length   = mpix_only_length(func, handle, is_only);
@@ -245,7 +245,7 @@ static int mpix_only_agree(const char *func, MPI_Comm handle, int is_only)
     return rc;
 }
 
-/* What info says: -1 for nothing. */
+/* Whether info says so. */
 static int mpix_only_read(MPI_Info info)
 {
     char value[8] = "";
@@ -254,29 +254,30 @@ static int mpix_only_read(MPI_Info info)
     if (info != MPI_INFO_NULL) {
         PMPI_Info_get(info, MPIX_ONLY_KEY, sizeof(value) - 1, value, &flag);
     }
-    return !flag ? -1 : !strcmp(value, "true");
+    return flag && !strcmp(value, "true");
 }
 
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
     int rc = MPIX_NEXT(Comm_set_info)(comm, info);
 
-    return (rc == MPI_SUCCESS) ?
-                   mpix_raise(comm, mpix_only_agree("MPI_Comm_set_info", comm,
-                                                    mpix_only_read(info) == 1)) :
-                   rc;
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = mpix_only_agree("MPI_Comm_set_info", comm, mpix_only_read(info));
+    return mpix_raise(comm, rc);
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
     int rc = MPIX_NEXT(Comm_dup_with_info)(comm, info, newcomm);
 
-    return (rc == MPI_SUCCESS) ?
-                   mpix_raise(*newcomm,
-                              mpix_only_agree("MPI_Comm_dup_with_info",
-                                              *newcomm,
-                                              mpix_only_read(info) == 1)) :
-                   rc;
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = mpix_only_agree("MPI_Comm_dup_with_info", *newcomm,
+                         mpix_only_read(info));
+    return mpix_raise(*newcomm, rc);
 }
 
 /* Whether all processes of the job come here in time: one that does not may

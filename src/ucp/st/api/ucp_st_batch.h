@@ -35,14 +35,14 @@
  * and need no feature of the UCP worker.
  *
  * So the hosts match such a message while the streams are on the way to it, and
- * where lane trig reaches the peer the NICs move it: no thread of the host takes
- * part once both streams have come to their starts. A start is one store for all
- * its messages, whatever their FIFOs are, and a wait looks at one word. Without
- * that lane the library's threads move the message when both streams have come
- * to it.
+ * where lane trig reaches the peer the NICs move it: no thread of the host
+ * takes part once both streams have come to their starts. A start is one store
+ * for all its messages, whatever their FIFOs are, and a wait looks at one word.
+ * Without that lane the library's threads move the message when both streams
+ * have come to it.
  *
- * Its receive may be longer than the message. One that is shorter is an error of
- * both sides.
+ * Its receive may be longer than the message. One that is shorter is an error
+ * of both sides.
  */
 #ifndef UCP_ST_BATCH_H_
 #define UCP_ST_BATCH_H_
@@ -85,10 +85,10 @@ typedef struct ucp_st_msg_params {
     uint64_t      scope;      /**< If set, the message is of a FIFO, see above:
                                    a number that keeps users apart, as an
                                    operation's */
-    uint64_t      *actual;    /**< Of a receive: set to the bytes received before
-                                   the stream passes a wait for it, so that the
-                                   stream may read it then; must live as long as
-                                   the buffer. Not set if NULL */
+    uint64_t      *actual;    /**< Of a receive: set to the bytes received
+                                   before the stream passes a wait for it, so
+                                   that the stream may read it then; must live
+                                   as long as the buffer. Not set if NULL */
 } ucp_st_msg_params_t;
 
 

@@ -426,8 +426,8 @@ ucs_status_t ucp_st_channel_rebind(ucp_st_channel_h channel,
  * on a stream, and neither has a number. Where buffer and length were matched
  * (@ref ucp_st_channel_match) the message goes over the lanes of matched pairs,
  * and the other end receives it with the buffer that it has matched. Else it is
- * of a FIFO (ucp_st_batch.h), one for each direction: on lane trig the NICs move
- * it.
+ * of a FIFO (ucp_st_batch.h), one for each direction: on lane trig the NICs
+ * move it.
  *
  * @param [in] channel The end.
  * @param [in] queue   Of the stream; of the context's st worker.

@@ -47,8 +47,8 @@ typedef struct st_channel_use {
 } st_channel_use_t;
 
 
-static st_channel_pair_key_t st_channel_pair_key(int is_send,
-                                                 const ucp_st_channel_msg_t *msg)
+static st_channel_pair_key_t
+st_channel_pair_key(int is_send, const ucp_st_channel_msg_t *msg)
 {
     return (st_channel_pair_key_t){
         .buffer = (uintptr_t)msg->buffer, .length = msg->length,

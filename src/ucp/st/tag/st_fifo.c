@@ -17,17 +17,11 @@
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 
-#include <ucs_gstream_memory.h>
 #include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
-#include <string.h>
-
-/* When the thread looks again whether streams have come to messages that it is
- * to move, milliseconds */
-#define UCP_ST_FIFO_LOOK_TIME 1
 
 /* How long the end of a worker waits for sends, seconds */
 #define UCP_ST_FIFO_LEAVE_TIME 1.0
@@ -38,13 +32,7 @@
       {"peer", UCS_TRACE_VALUE_HEX}, {"scope", UCS_TRACE_VALUE_HEX}, \
       {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}}}
 
-static ucp_st_fifo_peer_t *ucp_st_fifo_peer(ucp_st_peer_t *peer)
-{
-    return peer->priv[UCP_ST_PRIV_FIFO];
-}
-
-/* Find a FIFO, or make it: NULL without memory */
-static ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
+ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
                                       ucp_st_key_id_t id)
 {
     ucp_st_fifos_t *fifos = ucp_st_fifos(peer->worker);
@@ -103,8 +91,7 @@ void ucp_st_fifo_tell(ucp_st_fifo_msg_t *msg, ucp_st_fifo_what_t what)
     ucp_st_fifo_post(msg->fifo, msg->number, what, msg->status);
 }
 
-/* RECV or SEND */
-static void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg)
+void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_t *fifo      = msg->fifo;
     ucp_st_ctrl_fifo_t *ctrl = ucp_st_ctrl_begin(fifo->peer, UCP_ST_CTRL_FIFO,
@@ -276,9 +263,7 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
     ucp_st_fifo_nic_post(nic);
 }
 
-/* What the peer has said of a message that was not numbered then, or NULL; to
- * be freed */
-static ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
+ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
                                                    uint64_t number)
 {
     ucp_st_fifo_heard_t *heard;
@@ -329,8 +314,7 @@ static ucp_st_fifo_msg_t *ucp_st_fifo_next_msg(const ucp_st_fifo_t *fifo,
     return NULL;
 }
 
-/* Also one that is over here, while the peer may still write there */
-static ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
+ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
                                            uint64_t number)
 {
     ucp_st_fifo_msg_t *msg = ucp_st_fifo_next_msg(fifo, number);
@@ -354,8 +338,7 @@ static void ucp_st_fifo_canceled(ucp_st_fifo_msg_t *msg,
     }
 }
 
-/* The data of a receive is here */
-static void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
+void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_nic_t *nic = msg->nic;
 
@@ -372,8 +355,7 @@ static void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
     }
 }
 
-/* The peer has said something of a message that is under way */
-static void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
+void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
                                 const ucp_st_ctrl_fifo_t *ctrl)
 {
     int is_send = ucp_st_fifo_is_send(msg);
@@ -445,521 +427,6 @@ static void ucp_st_fifo_peer_receive(ucp_st_peer_t *peer,
     }
 }
 
-ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
-                                 uint64_t scope)
-{
-    ucp_st_worker_h worker = queue->worker;
-    ucp_st_key_id_t id     = {.tag = req->tag, .scope = scope};
-    ucp_st_fifo_msg_t *msg;
-    ucs_status_t status;
-
-    if (!ucp_st_peer_is_real(req->peer) || (req->tag_mask != UINT64_MAX)) {
-        ucs_error("a message of a FIFO needs its peer, and the whole tag");
-        return UCS_ERR_INVALID_PARAM;
-    }
-    status = ucp_st_fifo_nic_prepare(queue);
-    if (status != UCS_OK) {
-        return status;
-    }
-    msg = calloc(1, sizeof(*msg));
-    if (msg == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    ucp_st_worker_lock(worker);
-    msg->fifo = ucp_st_fifo_get(req->peer, req->dir, id);
-    if (msg->fifo == NULL) {
-        ucp_st_worker_unlock(worker);
-        free(msg);
-        return UCS_ERR_NO_MEMORY;
-    }
-    msg->nic     = ucp_st_fifo_queue(queue)->nic;
-    msg->req     = req;
-    msg->length  = req->length;
-    req->msg     = msg;
-    req->is_fifo = 1;
-    ucp_st_fifo_nic_init(msg);
-    ++msg->nic->num_enqueued;
-    ucs_list_add_tail(&msg->nic->enqueued, &msg->list);
-    ucp_st_worker_unlock(worker);
-    return UCS_OK;
-}
-
-void ucp_st_fifo_withdraw(ucp_st_req_t *req)
-{
-    ucp_st_fifo_msg_t *msg = req->msg;
-
-    --msg->nic->num_enqueued;
-    ucs_list_del(&msg->list);
-    req->msg = NULL;
-    free(msg);
-}
-
-ucs_status_t ucp_st_fifo_start(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd,
-                               size_t *count_p)
-{
-    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
-    ucs_status_t status;
-
-    *count_p = 0;
-    if ((nic == NULL) || (nic->num_enqueued == 0)) {
-        return UCS_OK;
-    }
-    ucp_st_worker_lock(queue->worker);
-    status = ucp_st_fifo_nic_check(nic);
-    ucp_st_worker_unlock(queue->worker);
-    if (status == UCS_OK) {
-        *count_p = ucp_st_fifo_nic_start_cmd(nic, cmd);
-    }
-    return status;
-}
-
-/* The group of what is started now; NULL without memory */
-static ucp_st_fifo_group_t *ucp_st_fifo_group_get(ucp_st_fifo_nic_t *nic)
-{
-    ucp_st_fifo_group_t *group = ucs_list_is_empty(&nic->groups) ? NULL :
-                                 ucs_list_tail(&nic->groups,
-                                               ucp_st_fifo_group_t, list);
-
-    if ((group != NULL) && !group->is_closed) {
-        return group;
-    }
-    group = calloc(1, sizeof(*group));
-    if (group != NULL) {
-        group->nic = nic;
-        ucs_list_head_init(&group->msgs);
-        ucs_list_add_tail(&nic->groups, &group->list);
-    }
-    return group;
-}
-
-/* The message gets its number. It may be gone on return. */
-static void ucp_st_fifo_begin(ucp_st_fifo_msg_t *msg,
-                              ucp_st_fifo_group_t *group)
-{
-    ucp_st_fifo_t *fifo = msg->fifo;
-    ucp_st_fifo_heard_t *heard;
-    ucs_status_t status;
-
-    msg->number = ++fifo->count;
-    msg->start  = msg->nic->starts;
-    msg->group  = group;
-    ++group->unpaired;
-    ucs_list_add_tail(&group->msgs, &msg->group_list);
-    ucs_list_add_tail(&fifo->msgs, &msg->list);
-    ucp_st_req_set_state(msg->req, UCP_ST_REQ_STARTED);
-    heard  = ucp_st_fifo_heard_take(fifo, msg->number);
-    status = ucp_st_req_peer_status(msg->req);
-    if (status == UCS_OK) {
-        status = fifo->peer->status; /* also if it has left in order */
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_queue_status(msg->nic->queue);
-    }
-    if (status == UCS_OK) {
-        status = ucp_st_fifo_nic_begin(msg);
-    }
-    if (status != UCS_OK) {
-        ucp_st_fifo_fail(msg, status);
-    } else {
-        if (!ucp_st_fifo_is_send(msg)) {
-            ucp_st_fifo_announce(msg);
-        }
-        if (heard != NULL) {
-            ucp_st_fifo_receive(msg, &heard->ctrl);
-        }
-    }
-    free(heard);
-}
-
-void ucp_st_fifo_started(ucp_st_queue_h queue)
-{
-    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
-    ucp_st_fifo_group_t *group;
-    ucp_st_fifo_msg_t *msg;
-
-    if ((nic == NULL) || (nic->num_enqueued == 0)) {
-        return;
-    }
-    ucp_st_worker_lock(queue->worker);
-    ++nic->starts;
-    group = ucp_st_fifo_group_get(nic);
-    if (group == NULL) {
-        /* The messages stay as they are, never to be started */
-        ++queue->worker->stats.errors;
-        ucp_st_queue_fail(queue, NULL, UCS_ERR_NO_MEMORY);
-    }
-    while ((group != NULL) && (nic->num_enqueued > 0)) {
-        msg = ucs_list_extract_head(&nic->enqueued, ucp_st_fifo_msg_t, list);
-        --nic->num_enqueued;
-        ++queue->worker->stats.lanes[ucp_st_fifo_nic_reaches(msg->fifo->peer) ?
-                                     UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST].msgs;
-        ucp_st_fifo_begin(msg, group);
-    }
-    ucp_st_worker_unlock(queue->worker);
-    ucp_st_watch_begin(queue->worker);
-}
-
-/* The open group, if something was started since the last wait */
-static ucp_st_fifo_group_t *ucp_st_fifo_unwaited(ucp_st_queue_h queue)
-{
-    ucp_st_fifo_nic_t *nic     = ucp_st_fifo_queue(queue)->nic;
-    ucp_st_fifo_group_t *group = ((nic == NULL) ||
-                                  ucs_list_is_empty(&nic->groups)) ? NULL :
-                                 ucs_list_tail(&nic->groups,
-                                               ucp_st_fifo_group_t, list);
-
-    return ((group != NULL) && !group->is_closed) ? group : NULL;
-}
-
-size_t ucp_st_fifo_wait(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
-{
-    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
-    ucp_st_fifo_group_t *group;
-
-    ucp_st_worker_lock(queue->worker);
-    group = ucp_st_fifo_unwaited(queue);
-    ucp_st_worker_unlock(queue->worker);
-    if (group == NULL) {
-        return 0;
-    }
-    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = nic->word;
-    cmd->u.word.value   = nic->waits + 1;
-    return 1;
-}
-
-void ucp_st_fifo_waited(ucp_st_queue_h queue)
-{
-    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
-    ucp_st_fifo_group_t *group;
-
-    ucp_st_worker_lock(queue->worker);
-    group = ucp_st_fifo_unwaited(queue);
-    if (group != NULL) {
-        group->is_closed = 1;
-        ++nic->waits;
-        ucp_st_fifo_nic_post(nic);
-    }
-    ucp_st_worker_unlock(queue->worker);
-}
-
-void ucp_st_fifo_ask(ucp_st_req_t *req)
-{
-    ucp_st_fifo_msg_t *msg;
-
-    ucp_st_worker_lock(req->worker);
-    msg = req->msg;
-    if ((msg != NULL) && (req->state == UCP_ST_REQ_STARTED) &&
-        msg->is_paired && !msg->is_asked && !ucp_st_fifo_is_send(msg)) {
-        msg->is_asked = 1;
-        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK);
-    }
-    ucp_st_worker_unlock(req->worker);
-}
-
-void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status)
-{
-    if ((req->msg != NULL) && !req->msg->is_paired) {
-        ucp_st_fifo_fail(req->msg, status);
-    }
-}
-
-/* The thread or UCP reads or writes the buffer from now on, for which the lock
- * is released: the message and its request stay */
-static void ucp_st_fifo_move_begin(ucp_st_fifo_msg_t *msg)
-{
-    msg->is_moving = 1;
-    ++msg->nic->reading;
-}
-
-/* It does so no longer. Non-zero if the message goes on; else it may be gone. */
-static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
-{
-    ucp_st_fifo_nic_t *nic = msg->nic;
-
-    msg->is_moving = 0;
-    --nic->reading;
-    if (msg->is_ended) { /* meanwhile */
-        ucp_st_fifo_complete(msg, msg->status);
-    } else if (status == UCS_OK) {
-        return 1;
-    } else if (!msg->fifo->peer->is_self && !ucp_st_ucp_is_local(status)) {
-        ucp_st_peer_lost(msg->fifo->peer, status); /* it ends with the peer */
-    } else {
-        ucp_st_fifo_fail(msg, status);
-        return 0;
-    }
-    ucp_st_fifo_nic_settle(nic, msg);
-    return 0;
-}
-
-/* Copy between the buffer, in a device, and what is moved in its place. The
- * lock is held, and released meanwhile. As ucp_st_fifo_move_end(). */
-static int ucp_st_fifo_copy(ucp_st_fifo_msg_t *msg)
-{
-    ucp_st_req_t *req = msg->req;
-    int is_send       = ucp_st_fifo_is_send(msg);
-    ucs_status_t status;
-
-    if (!msg->is_staged || msg->is_copied || (msg->length == 0)) {
-        return 1;
-    }
-    msg->is_copied = 1;
-    ucp_st_fifo_move_begin(msg);
-    ucp_st_worker_unlock(req->worker);
-    status = ucs_gstream_memory_copy_by(&req->memory,
-                                        is_send ? msg->data : req->buffer,
-                                        is_send ? req->buffer : msg->data,
-                                        msg->length);
-    ucp_st_worker_lock(req->worker);
-    return ucp_st_fifo_move_end(msg, status);
-}
-
-/* Hosts have moved the message */
-static void ucp_st_fifo_moved(ucp_st_fifo_msg_t *msg)
-{
-    ucp_st_fifo_nic_t *nic = msg->nic;
-
-    ucp_st_fifo_nic_count(msg);
-    ucp_st_fifo_complete(msg, UCS_OK);
-    ucp_st_fifo_nic_post(nic);
-    ucp_st_fifo_nic_settle(nic, msg);
-}
-
-/* UCP has sent, or has received, what is moved */
-static void ucp_st_fifo_ucp_done(ucp_st_fifo_msg_t *msg, ucs_status_t status)
-{
-    if (!ucp_st_fifo_move_end(msg, status)) {
-        return;
-    }
-    if (ucp_st_fifo_is_send(msg)) {
-        ucp_st_fifo_moved(msg);
-    } else {
-        ucp_st_fifo_arrived(msg);
-    }
-}
-
-static void ucp_st_fifo_ucp_called(ucp_st_fifo_msg_t *msg, void *request,
-                                   ucs_status_t status)
-{
-    ucp_st_worker_h worker = msg->nic->worker;
-
-    ucp_st_worker_lock(worker);
-    ucp_st_fifo_ucp_done(msg, status);
-    ucp_st_worker_unlock(worker);
-    ucp_request_free(request);
-}
-
-static void ucp_st_fifo_sent_cb(void *request, ucs_status_t status, void *arg)
-{
-    ucp_st_fifo_ucp_called(arg, request, status);
-}
-
-static void ucp_st_fifo_received_cb(void *request, ucs_status_t status,
-                                    size_t length, void *arg)
-{
-    ucp_st_fifo_ucp_called(arg, request, status);
-}
-
-/* Give a send to UCP. In the service thread; the lock is held, and released
- * meanwhile. */
-static void ucp_st_fifo_send(ucp_st_fifo_msg_t *msg)
-{
-    ucp_st_peer_t *peer       = msg->fifo->peer;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = ucp_st_fifo_sent_cb,
-        .user_data    = msg
-    };
-    ucs_status_ptr_t request;
-    ucs_status_t status;
-    ucp_ep_h ep;
-
-    msg->is_given = 1;
-    msg->header   = (ucp_st_fifo_hdr_t){
-        .src    = peer->worker->uuid,
-        .tag    = msg->fifo->id.tag,
-        .scope  = msg->fifo->id.scope,
-        .number = msg->number
-    };
-    ucp_st_fifo_move_begin(msg);
-    ucp_st_worker_unlock(peer->worker);
-    status  = ucp_st_net_ep_get(peer, UCP_ST_NET_USE_DATA, &ep);
-    request = (status != UCS_OK) ? UCS_STATUS_PTR(status) :
-              ucp_am_send_nbx(ep, UCP_ST_NET_AM_FIFO, &msg->header,
-                              sizeof(msg->header), msg->data, msg->length,
-                              &param);
-    ucp_st_worker_lock(peer->worker);
-    if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_fifo_ucp_done(msg, UCS_PTR_STATUS(request));
-    }
-    ucp_st_net_wake(peer->worker);
-}
-
-/* Move what has come to where it goes; or give it back, if the message has ended
- * meanwhile. As ucp_st_fifo_send(). */
-static void ucp_st_fifo_receive_data(ucp_st_fifo_msg_t *msg)
-{
-    ucp_st_worker_h worker    = msg->nic->worker;
-    ucp_worker_h ucp_worker   = ucp_st_net(worker)->ucp_worker;
-    void *came                = msg->came;
-    int is_ended              = msg->is_ended;
-    ucs_status_ptr_t request  = NULL;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK |
-                        UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv_am   = ucp_st_fifo_received_cb,
-        .user_data    = msg
-    };
-
-    msg->came = NULL;
-    ucp_st_fifo_move_begin(msg);
-    ucp_st_worker_unlock(worker);
-    if (!is_ended && msg->is_rndv && (msg->length > 0)) {
-        request = ucp_am_recv_data_nbx(ucp_worker, came, msg->data, msg->length,
-                                       &param);
-    } else {
-        if (!is_ended && (msg->length > 0)) {
-            memcpy(msg->data, came, msg->length);
-        }
-        ucp_am_data_release(ucp_worker, came);
-    }
-    ucp_st_worker_lock(worker);
-    if (!UCS_PTR_IS_PTR(request)) {
-        ucp_st_fifo_ucp_done(msg, UCS_PTR_STATUS(request));
-    }
-    ucp_st_net_wake(worker);
-}
-
-/* The data of a receive, which has said that it is ready */
-static ucs_status_t
-ucp_st_fifo_am_handler(void *arg, const void *header, size_t header_length,
-                       void *data, size_t length,
-                       const ucp_am_recv_param_t *param)
-{
-    ucp_st_worker_h worker = arg;
-    ucp_st_fifo_msg_t *msg = NULL;
-    ucp_st_fifo_hdr_t hdr  = {.src = 0};
-    ucp_st_fifo_t *fifo    = NULL;
-    ucp_st_peer_t *peer;
-
-    ucp_st_worker_lock(worker);
-    if ((header_length == sizeof(hdr)) && ucp_st_net(worker)->is_served) {
-        memcpy(&hdr, header, sizeof(hdr));
-        peer = ucp_st_peer_find(worker, hdr.src);
-        fifo = (peer == NULL) ? NULL :
-               ucp_st_fifo_get(peer, UCP_ST_DIR_RECV,
-                               (ucp_st_key_id_t){.tag   = hdr.tag,
-                                                 .scope = hdr.scope});
-    }
-    if (fifo != NULL) {
-        msg = ucp_st_fifo_find(fifo, hdr.number);
-    }
-    if ((msg == NULL) || msg->is_ended || !msg->is_paired ||
-        (msg->way != UCP_ST_FIFO_BY_UCP) || (msg->req == NULL) ||
-        msg->is_moving || (msg->came != NULL) || !msg->is_reached ||
-        (msg->length != length)) {
-        msg = NULL; /* it was cancelled, or is not what it seems */
-    } else {
-        msg->came    = data;
-        msg->is_rndv = !!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
-        ucp_st_service_wake(&ucp_st_fifos(worker)->service);
-    }
-    ucp_st_worker_unlock(worker);
-    return (msg != NULL) ? UCS_INPROGRESS : UCS_OK;
-}
-
-/* Take the next step of a message that hosts move. The lock is held, and
- * released meanwhile. The message may be gone on return. */
-static void ucp_st_fifo_move(ucp_st_fifo_msg_t *msg)
-{
-    ucp_st_fifo_nic_t *nic = msg->nic;
-    ucs_status_t status;
-
-    if (msg->came != NULL) {
-        ucp_st_fifo_receive_data(msg);
-        return;
-    }
-    if (!ucp_st_fifo_copy(msg)) {
-        return;
-    }
-    if (!ucp_st_fifo_is_send(msg)) {
-        ucp_st_fifo_moved(msg);
-    } else if (msg->way == UCP_ST_FIFO_BY_UCP) {
-        ucp_st_fifo_send(msg);
-    } else {
-        status = ucp_st_fifo_nic_put(msg);
-        if ((status != UCS_OK) && (status != UCS_ERR_NO_RESOURCE)) {
-            ucp_st_fifo_fail(msg, status);
-        } else {
-            ucp_st_fifo_nic_settle(nic, msg);
-        }
-    }
-}
-
-/* Whether there is a step to take: the stream has come to the message, and the
- * other half's has; or the data is here */
-static int ucp_st_fifo_can_move(const ucp_st_fifo_msg_t *msg)
-{
-    if (msg->is_moving) {
-        return 0;
-    }
-    if (msg->came != NULL) {
-        return 1;
-    }
-    if (msg->is_ended || (msg->req == NULL) || !msg->is_reached ||
-        !msg->is_ready) {
-        return 0;
-    }
-    return !ucp_st_fifo_is_send(msg) ||
-           ((msg->way == UCP_ST_FIFO_BY_UCP) ? !msg->is_given :
-            (msg->puts.posted < msg->num_puts));
-}
-
-/* One that can be moved now, or NULL. READY is said where it is due.
- * `is_left_p` is set if others have to be looked at again. */
-static ucp_st_fifo_msg_t *ucp_st_fifo_next(ucp_st_fifos_t *fifos,
-                                           int *is_left_p)
-{
-    ucp_st_fifo_msg_t *msg;
-
-    *is_left_p = 0;
-    ucs_list_for_each(msg, &fifos->handed, handed_list) {
-        if (!msg->is_reached && !msg->is_ended && (msg->req != NULL)) {
-            msg->is_reached = ucp_st_fifo_nic_is_begun(msg);
-            *is_left_p     |= !msg->is_reached && (msg->nic->rail != NULL);
-            if (msg->is_reached && !ucp_st_fifo_is_send(msg)) {
-                ucp_st_fifo_tell(msg, UCP_ST_FIFO_READY);
-            }
-        }
-        if (ucp_st_fifo_can_move(msg)) {
-            return msg;
-        }
-    }
-    return NULL;
-}
-
-static int ucp_st_fifo_serve(void *arg)
-{
-    ucp_st_worker_h worker = arg;
-    ucp_st_fifos_t *fifos  = ucp_st_fifos(worker);
-    ucp_st_fifo_msg_t *msg;
-    int is_left;
-
-    ucp_st_worker_lock(worker);
-    msg = ucp_st_fifo_next(fifos, &is_left);
-    if (msg != NULL) {
-        /* Others have their turn before this one is looked at again */
-        ucs_list_del(&msg->handed_list);
-        ucs_list_add_tail(&fifos->handed, &msg->handed_list);
-        ucp_st_fifo_move(msg);
-    }
-    ucp_st_worker_unlock(worker);
-    return (msg != NULL) ? UCP_ST_SERVICE_SOON :
-           is_left ? UCP_ST_FIFO_LOOK_TIME : -1;
-}
-
 static void ucp_st_fifo_init(ucp_st_worker_h worker)
 {
     ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
@@ -968,48 +435,6 @@ static void ucp_st_fifo_init(ucp_st_worker_h worker)
     ucs_list_head_init(&fifos->nics);
     ucs_list_head_init(&fifos->slots);
     ucs_list_head_init(&fifos->handed);
-}
-
-/* The client's work is done in ucp_st_fifo_serve(), by the same thread */
-static unsigned ucp_st_fifo_net_work(ucp_st_worker_h worker)
-{
-    return 0;
-}
-
-static int ucp_st_fifo_net_is_used(ucp_st_peer_t *peer)
-{
-    ucp_st_fifo_msg_t *msg;
-    ucp_st_fifo_t *fifo;
-
-    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
-        ucs_list_for_each(msg, &fifo->msgs, list) {
-            if (msg->is_moving && (msg->way == UCP_ST_FIFO_BY_UCP)) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-static ucs_status_t ucp_st_fifo_open(ucp_st_worker_h worker)
-{
-    static const ucp_st_net_client_t client = {
-        .work    = ucp_st_fifo_net_work,
-        .is_used = ucp_st_fifo_net_is_used
-    };
-    ucp_st_fifos_t *fifos                   = ucp_st_fifos(worker);
-    ucs_status_t status;
-
-    status = ucp_st_net_set_handler(worker, UCP_ST_NET_AM_FIFO,
-                                    UCP_AM_FLAG_PERSISTENT_DATA,
-                                    ucp_st_fifo_am_handler);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ucp_st_net_add_client(worker, &client);
-    fifos->service.serve = ucp_st_fifo_serve;
-    fifos->service.arg   = worker;
-    return ucp_st_service_add(&fifos->service);
 }
 
 static int ucp_st_fifo_is_used(ucp_st_worker_h worker)
@@ -1103,19 +528,6 @@ static void ucp_st_fifo_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
                              "the peer's stream has not come to it");
         }
     });
-}
-
-/* What came by UCP, for messages that have ended, goes back */
-static void ucp_st_fifo_drop_came(ucp_st_worker_h worker)
-{
-    ucp_st_fifo_msg_t *msg;
-
-    ucs_list_for_each(msg, &ucp_st_fifos(worker)->handed, handed_list) {
-        if (msg->came != NULL) {
-            ucp_am_data_release(ucp_st_net(worker)->ucp_worker, msg->came);
-            msg->came = NULL;
-        }
-    }
 }
 
 /* Nobody answers any more */

@@ -19,10 +19,10 @@
  * BY_PUT, BY_UCP: without that lane, or a counter for the send, or if a buffer
  * lies in a device that the NIC does not reach, the hosts move the message. The
  * receiver's thread says READY when its stream has come to it; the sender's has
- * the data put, or gives it to UCP, when both have. Data in a device goes by way
- * of other memory, to and from which the threads copy it; to such a receive the
- * sender says DONE behind a put. So no message waits for counters that others
- * hold.
+ * the data put, or gives it to UCP, when both have. Data in a device goes by
+ * way of other memory, to and from which the threads copy it; to such a receive
+ * the sender says DONE behind a put. So no message waits for counters that
+ * others hold.
  *
  * The end. A sender learns from its NIC or UCP that a message is over. A
  * receiver's NIC counts all messages of a queue together: it learns that from
@@ -172,8 +172,8 @@ typedef struct ucp_st_fifo_msg {
     uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
                                      data, where it must be given */
     uct_trig_rkey_t     remote;   /* where to put */
-    void                *came;    /* by UCP, and is not in the buffer yet: UCP's;
-                                     or NULL */
+    void                *came;    /* by UCP, and is not in the buffer yet:
+                                     UCP's; or NULL */
     ucp_st_fifo_hdr_t   header;   /* while UCP has the send */
     uint64_t            num_puts; /* of the data */
     uint64_t            num_done; /* of those, without an error */
@@ -232,6 +232,11 @@ static inline ucp_st_fifos_t *ucp_st_fifos(ucp_st_worker_h worker)
     return worker->priv[UCP_ST_PRIV_FIFO];
 }
 
+static inline ucp_st_fifo_peer_t *ucp_st_fifo_peer(ucp_st_peer_h peer)
+{
+    return peer->priv[UCP_ST_PRIV_FIFO];
+}
+
 static inline ucp_st_fifo_queue_t *ucp_st_fifo_queue(ucp_st_queue_h queue)
 {
     return queue->priv[UCP_ST_PRIV_FIFO];
@@ -272,14 +277,49 @@ void ucp_st_fifo_ask(ucp_st_req_t *req);
  *  held, as for the next ones. */
 void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status);
 
-/** For st_fifo_nic.c: the message is over, its buffer is the user's; with an
- *  error its queue has failed. */
+/* For the other files of FIFOs; the lock is held */
+
+/** Find a FIFO, or make it: NULL without memory. */
+ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_h peer, ucp_st_dir_t dir,
+                               ucp_st_key_id_t id);
+
+/** The message of a number, also one that is over here, while the peer may
+ *  still write there; or NULL. */
+ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
+                                    uint64_t number);
+
+/** What the peer has said of a message that was not numbered then, or NULL; to
+ *  be freed. */
+ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
+                                            uint64_t number);
+
+/** Say RECV or SEND. */
+void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg);
+
+/** The peer has said something of a message that is under way, which may be
+ *  gone on return. */
+void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
+                         const ucp_st_ctrl_fifo_t *ctrl);
+
+/** The data of a receive is here. The message may be gone on return. */
+void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg);
+
+/** Have the service thread move what hosts are to move. The lock is not
+ *  held. */
+ucs_status_t ucp_st_fifo_open(ucp_st_worker_h worker);
+
+/** What came by UCP, for messages that have ended, goes back. No other thread
+ *  uses the worker, and the lock is not held. */
+void ucp_st_fifo_drop_came(ucp_st_worker_h worker);
+
+/** The message is over, its buffer is the user's; with an error its queue has
+ *  failed. */
 void ucp_st_fifo_complete(ucp_st_fifo_msg_t *msg, ucs_status_t status);
 
-/** For st_fifo_nic.c: the message fails, and its queue. */
+/** The message fails, and its queue. It may be gone on return. */
 void ucp_st_fifo_fail(ucp_st_fifo_msg_t *msg, ucs_status_t status);
 
-/** For st_fifo_nic.c: tell the other half. */
+/** Tell the other half. */
 void ucp_st_fifo_tell(ucp_st_fifo_msg_t *msg, ucp_st_fifo_what_t what);
 
 #endif

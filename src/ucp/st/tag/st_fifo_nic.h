@@ -57,6 +57,9 @@ void ucp_st_fifo_nic_keys(const ucp_st_fifo_msg_t *msg,
 /** Post what is to be posted of the queue, as far as there are entries. */
 void ucp_st_fifo_nic_post(ucp_st_fifo_nic_t *nic);
 
+/** Nothing more of the message is to be posted. */
+void ucp_st_fifo_msg_done(ucp_st_fifo_msg_t *msg);
+
 /** The message has ended before its data was moved: from now on the peer writes
  *  nothing here. */
 void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg);

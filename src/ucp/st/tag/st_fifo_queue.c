@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * st_fifo_queue.c - messages of FIFOs: the calls that enqueue, start and wait
+ * for them.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "tag/st_fifo.h"
+#include "tag/st_fifo_nic.h"
+#include "core/st_log.h"
+#include "core/st_peer.h"
+#include "core/st_watch.h"
+
+#include <stdlib.h>
+
+ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
+                                 uint64_t scope)
+{
+    ucp_st_worker_h worker = queue->worker;
+    ucp_st_key_id_t id     = {.tag = req->tag, .scope = scope};
+    ucp_st_fifo_msg_t *msg;
+    ucs_status_t status;
+
+    if (!ucp_st_peer_is_real(req->peer) || (req->tag_mask != UINT64_MAX)) {
+        ucs_error("a message of a FIFO needs its peer, and the whole tag");
+        return UCS_ERR_INVALID_PARAM;
+    }
+    status = ucp_st_fifo_nic_prepare(queue);
+    if (status != UCS_OK) {
+        return status;
+    }
+    msg = calloc(1, sizeof(*msg));
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    ucp_st_worker_lock(worker);
+    msg->fifo = ucp_st_fifo_get(req->peer, req->dir, id);
+    if (msg->fifo == NULL) {
+        ucp_st_worker_unlock(worker);
+        free(msg);
+        return UCS_ERR_NO_MEMORY;
+    }
+    msg->nic     = ucp_st_fifo_queue(queue)->nic;
+    msg->req     = req;
+    msg->length  = req->length;
+    req->msg     = msg;
+    req->is_fifo = 1;
+    ucp_st_fifo_nic_init(msg);
+    ++msg->nic->num_enqueued;
+    ucs_list_add_tail(&msg->nic->enqueued, &msg->list);
+    ucp_st_worker_unlock(worker);
+    return UCS_OK;
+}
+
+void ucp_st_fifo_withdraw(ucp_st_req_t *req)
+{
+    ucp_st_fifo_msg_t *msg = req->msg;
+
+    --msg->nic->num_enqueued;
+    ucs_list_del(&msg->list);
+    req->msg = NULL;
+    free(msg);
+}
+
+ucs_status_t ucp_st_fifo_start(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd,
+                               size_t *count_p)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucs_status_t status;
+
+    *count_p = 0;
+    if ((nic == NULL) || (nic->num_enqueued == 0)) {
+        return UCS_OK;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_fifo_nic_check(nic);
+    ucp_st_worker_unlock(queue->worker);
+    if (status == UCS_OK) {
+        *count_p = ucp_st_fifo_nic_start_cmd(nic, cmd);
+    }
+    return status;
+}
+
+/* The group of what is started now; NULL without memory */
+static ucp_st_fifo_group_t *ucp_st_fifo_group_get(ucp_st_fifo_nic_t *nic)
+{
+    ucp_st_fifo_group_t *group = ucs_list_is_empty(&nic->groups) ? NULL :
+                                 ucs_list_tail(&nic->groups,
+                                               ucp_st_fifo_group_t, list);
+
+    if ((group != NULL) && !group->is_closed) {
+        return group;
+    }
+    group = calloc(1, sizeof(*group));
+    if (group != NULL) {
+        group->nic = nic;
+        ucs_list_head_init(&group->msgs);
+        ucs_list_add_tail(&nic->groups, &group->list);
+    }
+    return group;
+}
+
+/* The message gets its number. It may be gone on return. */
+static void ucp_st_fifo_begin(ucp_st_fifo_msg_t *msg,
+                              ucp_st_fifo_group_t *group)
+{
+    ucp_st_fifo_t *fifo = msg->fifo;
+    ucp_st_fifo_heard_t *heard;
+    ucs_status_t status;
+
+    msg->number = ++fifo->count;
+    msg->start  = msg->nic->starts;
+    msg->group  = group;
+    ++group->unpaired;
+    ucs_list_add_tail(&group->msgs, &msg->group_list);
+    ucs_list_add_tail(&fifo->msgs, &msg->list);
+    ucp_st_req_set_state(msg->req, UCP_ST_REQ_STARTED);
+    heard  = ucp_st_fifo_heard_take(fifo, msg->number);
+    status = ucp_st_req_peer_status(msg->req);
+    if (status == UCS_OK) {
+        status = fifo->peer->status; /* also if it has left in order */
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_queue_status(msg->nic->queue);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_fifo_nic_begin(msg);
+    }
+    if (status != UCS_OK) {
+        ucp_st_fifo_fail(msg, status);
+    } else {
+        if (!ucp_st_fifo_is_send(msg)) {
+            ucp_st_fifo_announce(msg);
+        }
+        if (heard != NULL) {
+            ucp_st_fifo_receive(msg, &heard->ctrl);
+        }
+    }
+    free(heard);
+}
+
+void ucp_st_fifo_started(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    if ((nic == NULL) || (nic->num_enqueued == 0)) {
+        return;
+    }
+    ucp_st_worker_lock(queue->worker);
+    ++nic->starts;
+    group = ucp_st_fifo_group_get(nic);
+    if (group == NULL) {
+        /* The messages stay as they are, never to be started */
+        ++queue->worker->stats.errors;
+        ucp_st_queue_fail(queue, NULL, UCS_ERR_NO_MEMORY);
+    }
+    while ((group != NULL) && (nic->num_enqueued > 0)) {
+        msg = ucs_list_extract_head(&nic->enqueued, ucp_st_fifo_msg_t, list);
+        --nic->num_enqueued;
+        ++queue->worker->stats.lanes[ucp_st_fifo_nic_reaches(msg->fifo->peer) ?
+                                     UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST].msgs;
+        ucp_st_fifo_begin(msg, group);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    ucp_st_watch_begin(queue->worker);
+}
+
+/* The open group, if something was started since the last wait */
+static ucp_st_fifo_group_t *ucp_st_fifo_unwaited(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic     = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group = ((nic == NULL) ||
+                                  ucs_list_is_empty(&nic->groups)) ? NULL :
+                                 ucs_list_tail(&nic->groups,
+                                               ucp_st_fifo_group_t, list);
+
+    return ((group != NULL) && !group->is_closed) ? group : NULL;
+}
+
+size_t ucp_st_fifo_wait(ucp_st_queue_h queue, ucs_gstream_cmd_t *cmd)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+
+    ucp_st_worker_lock(queue->worker);
+    group = ucp_st_fifo_unwaited(queue);
+    ucp_st_worker_unlock(queue->worker);
+    if (group == NULL) {
+        return 0;
+    }
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = nic->word;
+    cmd->u.word.value   = nic->waits + 1;
+    return 1;
+}
+
+void ucp_st_fifo_waited(ucp_st_queue_h queue)
+{
+    ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
+    ucp_st_fifo_group_t *group;
+
+    ucp_st_worker_lock(queue->worker);
+    group = ucp_st_fifo_unwaited(queue);
+    if (group != NULL) {
+        group->is_closed = 1;
+        ++nic->waits;
+        ucp_st_fifo_nic_post(nic);
+    }
+    ucp_st_worker_unlock(queue->worker);
+}
+
+void ucp_st_fifo_ask(ucp_st_req_t *req)
+{
+    ucp_st_fifo_msg_t *msg;
+
+    ucp_st_worker_lock(req->worker);
+    msg = req->msg;
+    if ((msg != NULL) && (req->state == UCP_ST_REQ_STARTED) &&
+        msg->is_paired && !msg->is_asked && !ucp_st_fifo_is_send(msg)) {
+        msg->is_asked = 1;
+        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK);
+    }
+    ucp_st_worker_unlock(req->worker);
+}
+
+void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status)
+{
+    if ((req->msg != NULL) && !req->msg->is_paired) {
+        ucp_st_fifo_fail(req->msg, status);
+    }
+}
