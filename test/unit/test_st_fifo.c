@@ -11,16 +11,18 @@
 
 #include <rdma/fi_errno.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LEN     512
 #define BIG_LEN ((1u << 20) + 3)
 #define SCOPE   77
 #define ROUNDS  60
-#define TAGS    200
+#define TAGS    1500
 
 #define RANDOM_MSGS 200
 #define RANDOM_LEN  5000
@@ -698,6 +700,96 @@ ST_CASE(peer_leaves)
         b->queue = NULL;
         st_side_cleanup(b);
     }
+}
+
+/* What one of some threads sends, on a queue of its own */
+typedef struct {
+    pthread_t thread;
+    st_side_t side;
+    uint64_t  values[ROUNDS];
+} sender_t;
+
+static void *sender_main(void *arg)
+{
+    sender_t *sender = arg;
+    int k;
+
+    for (k = 0; k < ROUNDS; ++k) {
+        fifo_run(&sender->side, 1, &sender->values[k], 8, 1);
+    }
+    return NULL;
+}
+
+/* Queues of several threads send with one tag: in which order is theirs to
+ * decide, but each thread's messages come in its own, and none is lost */
+ST_PAIR_CASE(threads)
+{
+    static uint64_t got[2 * ROUNDS];
+    static ucp_st_req_h reqs[2 * ROUNDS];
+    uint64_t next[2] = {0, 0};
+    sender_t senders[2];
+    int i, k;
+
+    for (k = 0; k < (2 * ROUNDS); ++k) {
+        reqs[k] = fifo_req(b, 0, &got[k], 8, 1);
+    }
+    st_batch_run(b);
+    for (i = 0; i < 2; ++i) {
+        st_more_init(&senders[i].side, a);
+        for (k = 0; k < ROUNDS; ++k) {
+            senders[i].values[k] = ((uint64_t)i << 32) | k;
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL_FATAL(pthread_create(&senders[i].thread, NULL,
+                                             sender_main, &senders[i]), 0);
+    }
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(pthread_join(senders[i].thread, NULL), 0);
+    }
+    st_sync(b);
+    for (k = 0; k < (2 * ROUNDS); ++k) {
+        i = (int)(got[k] >> 32);
+        CU_ASSERT_FATAL((i == 0) || (i == 1));
+        CU_ASSERT_EQUAL(got[k] & UINT32_MAX, next[i]++);
+        CU_ASSERT_EQUAL(st_msg_end(reqs[k], UCS_OK), 8);
+    }
+    for (i = 0; i < 2; ++i) {
+        st_more_cleanup(&senders[i].side);
+    }
+    st_pair_sync(pair);
+}
+
+/* The buffer of a receive is gone when its start is enqueued: an error, where
+ * the NIC is to write to it */
+ST_CASE_IF(unmapped, st_lane() == UCP_ST_LANE_TRIG,
+           "nothing looks at the buffer before there is data")
+{
+    static uint8_t sbuf[LEN];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    ucp_st_req_h recv, send;
+    ucs_status_t status;
+    st_pair_t pair;
+    uint8_t *rbuf;
+
+    st_pair_init(&pair);
+    rbuf = mmap(NULL, page, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_FATAL(rbuf != MAP_FAILED);
+    recv = fifo_req(&pair.side[ST_B], 0, rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(munmap(rbuf, page), 0);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(pair.side[ST_B].queue), UCS_OK);
+    status = ucp_st_req_wait(recv, NULL);
+    CU_ASSERT_NOT_EQUAL(status, UCS_OK);
+    check_error(&pair.side[ST_B], status, recv);
+    (void)st_msg_end(recv, status);
+    send = fifo_req(&pair.side[ST_A], 1, sbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_batch_start(pair.side[ST_A].queue), UCS_OK);
+    (void)st_msg_end(send, status); /* what the other side has said */
+    renew(&pair.side[ST_A]);
+    renew(&pair.side[ST_B]);
+    swap(&pair, 1);
+    st_pair_cleanup(&pair);
 }
 
 ST_PAIR_CASE(misuse)

@@ -564,6 +564,38 @@ WAITS_CASE(message, "0.1s")
     CU_ASSERT_EQUAL(value[1], 5);
 }
 
+/* One of a FIFO: nobody sends it; then the sender's stream does not come to it */
+WAITS_CASE(fifo, "0.1s")
+{
+    uint64_t value[2]          = {5, 0};
+    uint64_t gate              = 0;
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER |
+                      UCP_ST_MSG_PARAM_FIELD_TAG | UCP_ST_MSG_PARAM_FIELD_SCOPE,
+        .buffer     = &value[1],
+        .length     = sizeof(value[1]),
+        .peer       = b->peer,
+        .tag        = 0x77,
+        .scope      = 0x9
+    };
+
+    run_message(b, ucp_st_enqueue_recv, &params);
+    until_both("receive 1 of a FIFO, of 8 bytes from peer ",
+               "scope 0x9, tag 0x77: the peer has not enqueued its half\n");
+    params.buffer = &value[0];
+    params.peer   = a->peer;
+    st_hold(a, &gate);
+    run_message(a, ucp_st_enqueue_send, &params);
+    until_both("send 1 of a FIFO, of 8 bytes to peer ",
+               ": the stream has not come to it\n");
+    CU_ASSERT_EQUAL(count("receive 1 of a FIFO"), 1);
+    st_let_go(&gate);
+    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(value[1], 5);
+}
+
 /* A receive of a channel; and an end that is to be moved, whose other end is
  * not there */
 static void check_channel(st_pes_t *pes)

@@ -581,20 +581,23 @@ static void ucp_st_fifo_peer_init(ucp_st_peer_t *peer)
     ucs_list_head_init(&ucp_st_fifo_peer(peer)->list);
 }
 
-/* A peer that has left in order has sent, or cancelled, what was paired */
+/* A peer that has left in order has sent, or cancelled, what was paired. What
+ * has come by UCP goes on, unless UCP fails with the peer. */
 static void ucp_st_fifo_peer_end(ucp_st_fifo_msg_t *msg)
 {
     ucs_status_t status = msg->fifo->peer->status;
-    int is_send         = ucp_st_fifo_is_send(msg);
+    int is_sent         = (status == UCS_ERR_CANCELED) && msg->is_paired &&
+                          !ucp_st_fifo_is_send(msg);
 
     msg->is_closed = 1;
     if (msg->is_ended || (msg->req == NULL)) {
         ucp_st_fifo_nic_settle(msg->nic, msg);
-    } else if ((msg->came != NULL) || (msg->is_moving && !is_send)) {
-        /* It is here */
-    } else if ((status == UCS_ERR_CANCELED) && msg->is_paired && !is_send &&
-               (msg->is_ready || !msg->is_handed ||
-                (!msg->is_staged && (msg->way == UCP_ST_FIFO_BY_PUT)))) {
+    } else if (is_sent && ((msg->came != NULL) || msg->is_moving ||
+                           msg->is_ready)) {
+        /* The thread has the data */
+    } else if (is_sent && ((msg->way == UCP_ST_FIFO_BY_NIC) ||
+                           ((msg->way == UCP_ST_FIFO_BY_PUT) &&
+                            !msg->is_staged))) {
         ucp_st_fifo_arrived(msg);
     } else {
         ucp_st_fifo_fail(msg, status);

@@ -43,7 +43,8 @@ static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
         ucp_st_fifo_complete(msg, msg->status);
     } else if (status == UCS_OK) {
         return 1;
-    } else if (!msg->fifo->peer->is_self && !ucp_st_ucp_is_local(status)) {
+    } else if (!msg->fifo->peer->is_self && !ucp_st_ucp_is_local(status) &&
+               (msg->fifo->peer->status == UCS_OK)) {
         ucp_st_peer_lost(msg->fifo->peer, status); /* it ends with the peer */
     } else {
         ucp_st_fifo_fail(msg, status);
