@@ -103,8 +103,9 @@ typedef struct mpix_msg {
     int             tag;
     mpix_comm_t     *comm;   /* A reference */
     mpix_waits_t    waits;   /* While MPI has it; the thread's */
-    int             is_fifo; /* mpix_fifo.h's, as are the next two */
+    int             is_fifo; /* mpix_fifo.h's, as are the next three */
     ucp_st_req_h    st_req;  /* NULL to or from MPI_PROC_NULL */
+    ucp_st_req_info_t info;  /* Once that is over */
     struct mpix_fifo_unpack *unpack; /* Of a receive with gaps, or NULL */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */

@@ -339,19 +339,17 @@ int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
 
 /* Whether a message is over; then it is in the table and the list no more. With
  * the lock. */
-static int mpix_fifo_take(mpix_msg_t *msg, int is_asked,
-                          ucp_st_req_info_t *info)
+static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
 {
+    ucs_status_t status = UCS_OK;
     khiter_t iter;
 
-    info->status = UCS_OK;
-    info->length = 0;
     if (!msg->is_null) {
-        (void)(is_asked ? ucp_st_req_test : ucp_st_req_query)(msg->st_req,
-                                                              info);
+        status = (is_asked ? ucp_st_req_test : ucp_st_req_query)(msg->st_req,
+                                                                 &msg->info);
     }
-    if ((info->status == UCS_INPROGRESS) ||
-        ((info->status == UCS_OK) && (msg->unpack != NULL) &&
+    if ((status == UCS_INPROGRESS) ||
+        ((status == UCS_OK) && (msg->unpack != NULL) &&
          msg->unpack->is_given &&
          !__atomic_load_n(&msg->unpack->is_run, __ATOMIC_ACQUIRE))) {
         return 0;
@@ -388,7 +386,7 @@ static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
 }
 
 /* Completes a message that was taken. */
-static void mpix_fifo_end(mpix_msg_t *msg, const ucp_st_req_info_t *info)
+static void mpix_fifo_end(mpix_msg_t *msg)
 {
     MPI_Status status;
 
@@ -396,23 +394,22 @@ static void mpix_fifo_end(mpix_msg_t *msg, const ucp_st_req_info_t *info)
     status.MPI_SOURCE = msg->is_null ? MPI_PROC_NULL : msg->rank;
     status.MPI_TAG    = msg->is_null ? MPI_ANY_TAG : msg->tag;
     PMPI_Status_set_elements_x(&status, MPI_BYTE,
-                               (info->status == UCS_OK) ?
-                                       (MPI_Count)info->length :
+                               (msg->info.status == UCS_OK) ?
+                                       (MPI_Count)msg->info.length :
                                        0);
     if (msg->unpack != NULL) {
-        if ((info->status == UCS_OK) && !msg->unpack->is_given) {
+        if ((msg->info.status == UCS_OK) && !msg->unpack->is_given) {
             mpix_fifo_unpack_now(msg->unpack);
         }
         mpix_fifo_unpack_put(msg->unpack);
     }
     (void)ucp_st_req_free(msg->st_req);
-    mpix_batch_end(msg, mpix_fifo_code(msg, info->status), &status);
+    mpix_batch_end(msg, mpix_fifo_code(msg, msg->info.status), &status);
 }
 
 void mpix_fifo_poll(int count, const MPI_Request requests[])
 {
-    ucp_st_req_info_t info;
-    mpix_msg_t *msg;
+    mpix_msg_t *msg = NULL;
     khiter_t iter;
     int i, is_over;
 
@@ -425,42 +422,34 @@ void mpix_fifo_poll(int count, const MPI_Request requests[])
         iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)requests[i]);
         if (iter != kh_end(&mpix_fifo.table)) {
             msg     = kh_val(&mpix_fifo.table, iter);
-            is_over = mpix_fifo_take(msg, 1, &info);
+            is_over = mpix_fifo_take(msg, 1);
         }
         pthread_mutex_unlock(&mpix_fifo.lock);
         if (is_over) {
-            mpix_fifo_end(msg, &info);
+            mpix_fifo_end(msg);
         }
     }
 }
 
-/* The first one that is over, or NULL. */
-static mpix_msg_t *mpix_fifo_next(unsigned max_looks, ucp_st_req_info_t *info)
+/* Completes those that are over, up to so many that are not; 0: all. */
+static void mpix_fifo_end_all(unsigned max_looks)
 {
     unsigned looks = 0;
-    mpix_msg_t *msg, *found = NULL;
+    mpix_msg_t *msg, *tmp;
+    ucs_list_link_t over;
 
+    ucs_list_head_init(&over);
     pthread_mutex_lock(&mpix_fifo.lock);
-    ucs_list_for_each(msg, &mpix_fifo.list, list) {
-        if (mpix_fifo_take(msg, 0, info)) {
-            found = msg;
-            break;
-        }
-        if (++looks == max_looks) {
+    ucs_list_for_each_safe(msg, tmp, &mpix_fifo.list, list) {
+        if (mpix_fifo_take(msg, 0)) {
+            ucs_list_add_tail(&over, &msg->list);
+        } else if (++looks == max_looks) {
             break;
         }
     }
     pthread_mutex_unlock(&mpix_fifo.lock);
-    return found;
-}
-
-static void mpix_fifo_end_all(unsigned max_looks)
-{
-    ucp_st_req_info_t info;
-    mpix_msg_t *msg;
-
-    while ((msg = mpix_fifo_next(max_looks, &info)) != NULL) {
-        mpix_fifo_end(msg, &info);
+    while (!ucs_list_is_empty(&over)) {
+        mpix_fifo_end(ucs_list_extract_head(&over, mpix_msg_t, list));
     }
 }
 
@@ -496,15 +485,15 @@ void mpix_fifo_cancel(mpix_batch_t *batch)
 
 void mpix_fifo_stop(void)
 {
-    const ucp_st_req_info_t info = {.status = UCS_ERR_CANCELED};
-    unsigned count               = 0;
+    unsigned count = 0;
     mpix_msg_t *msg;
 
     mpix_fifo_look();
     while (!ucs_list_is_empty(&mpix_fifo.list)) { /* Nobody else calls now */
         msg = ucs_list_extract_head(&mpix_fifo.list, mpix_msg_t, list);
+        msg->info.status = UCS_ERR_CANCELED;
+        mpix_fifo_end(msg);
         ++count;
-        mpix_fifo_end(msg, &info);
     }
     kh_clear(mpix_fifo, &mpix_fifo.table);
     if (count > 0) {
