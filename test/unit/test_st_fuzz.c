@@ -306,6 +306,120 @@ LOOP_CASE(control_trig, "trig", 100)
     loop_control(loop);
 }
 
+/* The target's messages of FIFOs with the bad peer: some that are started, and
+ * waited for. Where the peer is gone already there are none. */
+static int round_fifo(bad_loop_t *loop, ucp_st_req_h reqs[4])
+{
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER |
+                      UCP_ST_MSG_PARAM_FIELD_TAG | UCP_ST_MSG_PARAM_FIELD_SCOPE,
+        .buffer     = loop->buffer,
+        .length     = SHORT,
+        .peer       = loop->peer,
+        .tag        = TAG,
+        .scope      = 1
+    };
+    int i;
+
+    for (i = 0; i < 4; ++i) {
+        reqs[i] = NULL;
+        if (((i % 2) ? ucp_st_enqueue_recv : ucp_st_enqueue_send)(
+                    loop->target->queue, &params, &reqs[i]) != UCS_OK) {
+            reqs[i] = NULL;
+        }
+    }
+    return (ucp_st_enqueue_batch_start(loop->target->queue) == UCS_OK) &&
+           (ucp_st_enqueue_batch_wait(loop->target->queue) == UCS_OK);
+}
+
+/* What the bad peer says of them, with keys of the good peer's memory, and what
+ * it sends as their data */
+static void round_fifo_send(bad_loop_t *loop)
+{
+    fuzz_t *fuzz            = &loop->fuzz;
+    ucp_st_ctrl_fifo_t ctrl = {
+        .what   = (uint8_t)fuzz_random(fuzz, UCP_ST_FIFO_LAST + 1),
+        .dir    = (uint8_t)fuzz_random(fuzz, 2),
+        .way    = (uint8_t)fuzz_random(fuzz, 4),
+        .status = (int32_t)fuzz_number(fuzz),
+        .tag    = TAG,
+        .scope  = 1,
+        .number = fuzz_random(fuzz, 4),
+        .length = fuzz_random(fuzz, 2 * SHORT)
+    };
+    ucp_st_fifo_hdr_t hdr   = {
+        .src    = loop->fake.uuid,
+        .tag    = TAG,
+        .scope  = 1,
+        .number = fuzz_random(fuzz, 3)
+    };
+    st_fake_msg_t frame;
+
+    if (fuzz_random(fuzz, 4) == 0) {
+        st_fake_frame(&frame);
+        memcpy(frame.data, &hdr, sizeof(hdr));
+        frame.length      = sizeof(hdr) - (fuzz_random(fuzz, 8) == 0);
+        frame.data_length = fuzz_random(fuzz, 2) ? SHORT :
+                            fuzz_random(fuzz, 64ul << 10);
+        st_fake_send_am(&loop->fake, UCP_ST_NET_AM_FIFO, &frame);
+        return;
+    }
+    if (loop->lane == UCP_ST_LANE_TRIG) {
+        memcpy(ctrl.keys, (uint8_t*)loop->key[ST_B] +
+                          sizeof(ucp_st_rkey_hdr_t) +
+                          sizeof(ucp_st_address_lane_t), UCP_ST_PROTO_KEY);
+        memcpy(ctrl.keys[1], ctrl.keys[0], UCP_ST_PROTO_KEY);
+    }
+    if (fuzz_random(fuzz, 4) == 0) {
+        fuzz_scribble(fuzz, &ctrl, sizeof(ctrl));
+    }
+    st_fake_frame(&frame);
+    st_fake_add(&frame, UCP_ST_CTRL_FIFO, &ctrl, sizeof(ctrl));
+    round_send(loop, &frame, fuzz_random(fuzz, 8) == 0);
+}
+
+/* Whatever the peer says, messages end with it, at the latest */
+static void loop_fifo(bad_loop_t *loop)
+{
+    ucp_st_req_h reqs[4];
+    ucs_status_t status;
+    uint64_t i;
+
+    while (fuzz_next(&loop->fuzz)) {
+        st_fake_renew(&loop->fake);
+        loop->peer     = st_fake_peer(&loop->fake, loop->lane, loop->other);
+        loop->matches += round_fifo(loop, reqs);
+        for (i = fuzz_random(&loop->fuzz, 6); i > 0; --i) {
+            round_fifo_send(loop);
+        }
+        st_fake_end(&loop->fake);
+        status = ucp_st_queue_wait(loop->target->queue, NULL);
+        loop->failures += (status != UCS_OK);
+        for (i = 0; i < 4; ++i) {
+            while ((reqs[i] != NULL) &&
+                   (ucp_st_req_test(reqs[i], NULL) == UCS_INPROGRESS)) {
+                st_fake_progress(&loop->fake);
+            }
+            CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
+        }
+        CU_ASSERT_EQUAL(ucp_st_queue_destroy(loop->target->queue), UCS_OK);
+        loop->target->queue = st_queue(loop->target, loop->target->stream);
+        loop_turn(loop);
+    }
+}
+
+LOOP_CASE(fifo_host, "host", 200)
+{
+    loop_fifo(loop);
+}
+
+LOOP_CASE(fifo_trig, "trig", 200)
+{
+    loop_fifo(loop);
+}
+
 /* A good pair first */
 static int round_match(bad_loop_t *loop)
 {
