@@ -227,7 +227,9 @@ static void run_refused_copy(gpu_t *gpu)
     errors_begin();
     for (i = 0; i < 2; ++i) {
         st_more_init(&more[i], &gpu->side[i]);
-        st_use(&more[i], op[i]);
+        st_start(&more[i], op[i]);
+        /* The second one may come too late already */
+        (void)ucp_st_enqueue_wait(more[i].queue, op[i]);
     }
     for (i = 0; i < 2; ++i) {
         CU_ASSERT_EQUAL(ucp_st_queue_wait(more[i].queue, NULL),

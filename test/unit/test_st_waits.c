@@ -564,7 +564,8 @@ WAITS_CASE(message, "0.1s")
     CU_ASSERT_EQUAL(value[1], 5);
 }
 
-/* One of a FIFO: nobody sends it; then the sender's stream does not come to it */
+/* One of a FIFO: nobody sends it; then the sender's stream does not come to
+ * it */
 WAITS_CASE(fifo, "0.1s")
 {
     uint64_t value[2]          = {5, 0};
