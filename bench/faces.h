@@ -135,6 +135,7 @@ extern const faces_ops_t faces_st_ops;
 extern const faces_ops_t faces_st_ready_ops;
 extern const faces_ops_t faces_st_hpe_ops;
 extern const faces_ops_t faces_st_fifo_ops;
+extern const faces_ops_t faces_st_paper_ops;
 extern const faces_ops_t faces_st_single_ops;
 
 

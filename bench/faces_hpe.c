@@ -5,6 +5,11 @@
  *
  * Nothing is matched before. One start begins the 26 receives of an iteration,
  * before the pack kernel, and one the 26 sends.
+ *
+ * st-paper is the form of the paper of 2022: sends are enqueued, and the host
+ * receives by MPI_Irecv, into two sets of buffers in turn. What comes for
+ * iteration i was sent behind the sends of iteration i - 1, and so behind the
+ * unpack of iteration i - 2, which had the same set.
  */
 #include "faces.h"
 
@@ -107,4 +112,47 @@ const faces_ops_t faces_st_fifo_ops = {
     .prepare   = faces_hpe_none,
     .run       = faces_hpe_run,
     .cleanup   = faces_fifo_cleanup
+};
+
+static void faces_paper_post_recvs(faces_exchange_t *ex, int set)
+{
+    const faces_field_t *field = ex->field;
+    int dir;
+
+    for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
+        bench_check(MPI_Irecv(field->in[set][dir], field->length[dir],
+                              MPI_DOUBLE, ex->grid->neighbour[dir],
+                              faces_opposite(dir), MPI_COMM_WORLD,
+                              &ex->recv[set][dir]), "MPI_Irecv");
+    }
+}
+
+static void faces_paper_run(faces_exchange_t *ex, int count)
+{
+    int i, set;
+
+    for (i = 0; i < count; ++i) {
+        set = i % FACES_MAX_SETS;
+        faces_paper_post_recvs(ex, set);
+        faces_pack(ex);
+        faces_hpe_sends(ex);
+        faces_interior(ex);
+        bench_check(MPIX_Enqueue_wait(ex->queue), "MPIX_Enqueue_wait");
+        bench_check(MPI_Waitall(FACES_NUM_DIRS, ex->recv[set],
+                                MPI_STATUSES_IGNORE), "MPI_Waitall");
+        faces_unpack(ex);
+    }
+    bench_check(MPIX_Queue_wait(ex->queue), "MPIX_Queue_wait");
+    bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
+                "MPIX_Host_stream_synchronize");
+}
+
+const faces_ops_t faces_st_paper_ops = {
+    .name      = "st-paper",
+    .num_sets  = FACES_MAX_SETS,
+    .is_staged = 0,
+    .init      = faces_hpe_init,
+    .prepare   = faces_hpe_none,
+    .run       = faces_paper_run,
+    .cleanup   = faces_hpe_cleanup
 };
