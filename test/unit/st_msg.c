@@ -6,8 +6,13 @@
 
 #include <CUnit/CUnit.h>
 
+#define SCOPE 77
+
+uint64_t st_fifo_actual;
+
+
 ucp_st_msg_params_t st_msg_params(ucp_st_peer_h peer, void *buffer,
-                                      size_t length, ucp_tag_t tag)
+                                  size_t length, ucp_tag_t tag)
 {
     ucp_st_msg_params_t params = {
         .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
@@ -69,6 +74,38 @@ void st_batch_run(st_side_t *side)
 {
     st_batch_start(side);
     st_batch_wait(side);
+}
+
+ucp_st_req_h st_fifo_req(st_side_t *side, int is_send, void *buffer,
+                         size_t length, ucp_tag_t tag)
+{
+    ucp_st_msg_params_t params = st_msg_params(side->peer, buffer, length, tag);
+    ucp_st_req_h req           = NULL;
+
+    params.field_mask |= UCP_ST_MSG_PARAM_FIELD_SCOPE |
+                         (is_send ? 0 : UCP_ST_MSG_PARAM_FIELD_ACTUAL);
+    params.scope       = SCOPE;
+    params.actual      = &st_fifo_actual;
+    CU_ASSERT_EQUAL((is_send ? ucp_st_enqueue_send : ucp_st_enqueue_recv)(
+                            side->queue, &params, &req), UCS_OK);
+    return req;
+}
+
+void st_fifo(st_side_t *side, int is_send, void *buffer, size_t length,
+             ucp_tag_t tag)
+{
+    CU_ASSERT_EQUAL(ucp_st_req_free(st_fifo_req(side, is_send, buffer, length,
+                                                tag)), UCS_OK);
+}
+
+/* Its start is enqueued with it, so that it is dropped behind that */
+void st_fifo_run(st_side_t *side, int is_send, void *buffer, size_t length,
+                 ucp_tag_t tag)
+{
+    ucp_st_req_h req = st_fifo_req(side, is_send, buffer, length, tag);
+
+    st_batch_run(side);
+    CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
 }
 
 /* Wait for a message and give it back; its length */

@@ -21,6 +21,21 @@ ucp_st_req_h st_msg_recv(st_side_t *side, void *buffer, size_t length,
 void st_enqueue(st_side_t *side, int is_send, void *buffer, size_t length,
                 ucp_tag_t tag);
 
+/** One of a FIFO, with the side's peer, in a scope that all have; asserts. */
+ucp_st_req_h st_fifo_req(st_side_t *side, int is_send, void *buffer,
+                         size_t length, ucp_tag_t tag);
+
+/** The same, that nobody asks about. */
+void st_fifo(st_side_t *side, int is_send, void *buffer, size_t length,
+             ucp_tag_t tag);
+
+/** The same, started and waited for by the stream at once. */
+void st_fifo_run(st_side_t *side, int is_send, void *buffer, size_t length,
+                 ucp_tag_t tag);
+
+/** What the last receive of a FIFO has got, in the order of the stream. */
+extern uint64_t st_fifo_actual;
+
 /** Start what is enqueued, wait for it on the stream, or both; asserts. */
 void st_batch_start(st_side_t *side);
 void st_batch_wait(st_side_t *side);

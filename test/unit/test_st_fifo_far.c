@@ -15,7 +15,6 @@
 
 #define LEN    100000 /* more than UCP sends at once */
 #define ROUNDS 50
-#define SCOPE  5
 
 /** What the other process does before it is idle. */
 typedef enum {
@@ -57,19 +56,6 @@ static void far_init(const st_far_t *far, st_side_t *side)
                           UCS_OK);
 }
 
-static ucp_st_req_h far_enqueue(st_side_t *side, int is_send)
-{
-    ucp_st_msg_params_t params = st_msg_params(side->peer, is_send ? sbuf :
-                                               rbuf, LEN, 1);
-    ucp_st_req_h req           = NULL;
-
-    params.field_mask |= UCP_ST_MSG_PARAM_FIELD_SCOPE;
-    params.scope       = SCOPE;
-    CU_ASSERT_EQUAL((is_send ? ucp_st_enqueue_send : ucp_st_enqueue_recv)(
-                            side->queue, &params, &req), UCS_OK);
-    return req;
-}
-
 /* One process sends first and checks what comes back, the other answers with
  * the same data and another seed. All rounds are enqueued at once. */
 static void far_rounds(st_side_t *side, int is_first)
@@ -87,7 +73,8 @@ static void far_rounds(st_side_t *side, int is_first)
             if (is_send) {
                 st_launch(side, st_fill_func, &work[k][i]);
             }
-            reqs[k][i] = far_enqueue(side, is_send);
+            reqs[k][i] = st_fifo_req(side, is_send, is_send ? sbuf : rbuf, LEN,
+                                     1);
             st_batch_run(side);
             if (!is_send) {
                 st_launch(side, st_check_func, &work[k][i]);
@@ -118,8 +105,8 @@ static void run_other(void)
         if (mode == MODE_ENQUEUED) {
             st_hold(&side, &gate);
         }
-        (void)far_enqueue(&side, 1);
-        (void)far_enqueue(&side, 0);
+        (void)st_fifo_req(&side, 1, sbuf, LEN, 1);
+        (void)st_fifo_req(&side, 0, rbuf, LEN, 1);
         st_batch_start(&side);
         if (mode == MODE_STARTED) {
             st_begun(&side);
@@ -171,7 +158,7 @@ static void run_death(far_mode_t mode, int is_held)
         st_hold(&side, &gate);
     }
     for (i = 0; i < 2; ++i) {
-        reqs[i] = far_enqueue(&side, i);
+        reqs[i] = st_fifo_req(&side, i, i ? sbuf : rbuf, LEN, 1);
     }
     st_batch_start(&side);
     if (!is_held) {
