@@ -446,6 +446,7 @@ ST_PAIR_CASE(threads)
         CU_ASSERT_EQUAL(st_msg_end(reqs[k], UCS_OK), 8);
     }
     for (i = 0; i < 2; ++i) {
+        st_sync(&senders[i].side);
         st_more_cleanup(&senders[i].side);
     }
     st_pair_sync(pair);
