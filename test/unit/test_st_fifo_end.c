@@ -4,6 +4,8 @@
  * room on the NIC; queues, peers and buffers that go.
  */
 #include "fab_intercept.h"
+#include "core/st_peer.h"
+#include "core/st_worker.h"
 #include "st_cunit.h"
 #include "st_msg.h"
 #include "st_stream.h"
@@ -169,6 +171,75 @@ ST_CASE(fail_armed)
         swap(&pair, who);
         st_pair_cleanup(&pair);
     }
+}
+
+/* Some sends of a FIFO end in another order than they were started. Their
+ * receives, on three queues, hear of each. */
+ST_PAIR_CASE(cancel_order)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_req_h sends[3], recv;
+    st_side_t more;
+    int i;
+
+    for (i = 0; i < 3; ++i) {
+        sends[i] = st_fifo_req(a, 1, sbuf, LEN, 1);
+        st_batch_start(a);
+    }
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(sends[1]), UCS_OK);
+    for (i = 0; i < 3; ++i) {
+        (void)st_msg_end(sends[i], UCS_ERR_CANCELED);
+    }
+    st_begun(a);
+    renew(a);
+    for (i = 0; i < 3; ++i) {
+        st_more_init(&more, b);
+        recv = st_fifo_req(&more, 0, rbuf, LEN, 1);
+        st_batch_start(&more);
+        check_error(&more, UCS_ERR_CANCELED, recv);
+        (void)st_msg_end(recv, UCS_ERR_CANCELED);
+        st_more_cleanup(&more);
+    }
+    swap(pair, 1);
+}
+
+/* A send that is armed, whose peer is declared gone, does not fire while that
+ * has the receive open */
+ST_CASE_IF(peer_declared_gone, is_nic(), "nothing is armed")
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    uint64_t gate = 0;
+    ucp_st_req_h send, recv;
+    ucs_status_t status;
+    st_pair_t pair;
+    st_side_t *a, *b;
+
+    st_pair_init(&pair);
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    memset(rbuf, ST_SPOILED, LEN);
+    recv = st_fifo_req(b, 0, rbuf, LEN, 1);
+    st_batch_run(b);
+    st_hold(a, &gate);
+    send = st_fifo_req(a, 1, sbuf, LEN, 1);
+    st_batch_run(a);
+    while (st_stats(a).writes_posted < 1) {
+        ucp_st_worker_progress(a->worker);
+        ucp_st_worker_progress(b->worker);
+    }
+    ucp_st_worker_lock(a->worker);
+    ucp_st_peer_fail(a->peer, UCS_ERR_CONNECTION_RESET);
+    ucp_st_worker_unlock(a->worker);
+    st_let_go(&gate);
+    check_error(a, UCS_ERR_CONNECTION_RESET, send);
+    /* Its clear-to-send may come behind that */
+    status = ucp_st_queue_wait(b->queue, NULL);
+    CU_ASSERT((status == UCS_ERR_CONNECTION_RESET) ||
+              (status == UCS_ERR_CANCELED));
+    CU_ASSERT_TRUE(st_is_spoiled(rbuf, LEN));
+    (void)st_msg_end(send, UCS_ERR_CONNECTION_RESET);
+    (void)st_msg_end(recv, status);
+    st_pair_cleanup(&pair);
 }
 
 /* Many both ways, whose streams are let go in the end. What they need is

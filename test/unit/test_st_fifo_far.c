@@ -4,6 +4,8 @@
  * and what becomes of them when that process is killed, at each step of a
  * message. This program is the other process, too.
  */
+#include "core/st_peer.h"
+#include "core/st_worker.h"
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_msg.h"
@@ -195,6 +197,54 @@ ST_CASE(death)
         run_death(mode, 0);
         run_death(mode, 1);
     }
+}
+
+/* A send is armed, and its queue fails, or its peer is declared gone: that peer
+ * does not say that its half is closed, and does not hold up this stream. */
+static void run_silent(int is_gone)
+{
+    uint64_t gate = 0;
+    ucp_st_req_h reqs[3];
+    ucs_status_t status;
+    st_side_t side;
+    st_far_t far;
+    int i;
+
+    other_start(&far, &side, MODE_STARTED);
+    far_hear(&far);
+    st_hold(&side, &gate);
+    for (i = 0; i < 3; ++i) {
+        reqs[i] = st_fifo_req(&side, i == 1, (i == 1) ? sbuf : rbuf, LEN,
+                              1 + (i == 2));
+    }
+    st_batch_run(&side);
+    while (st_stats(&side).writes_posted < 1) {
+        ucp_st_worker_progress(side.worker);
+    }
+    st_far_stop(&far);
+    if (is_gone) {
+        ucp_st_worker_lock(side.worker);
+        ucp_st_peer_fail(side.peer, UCS_ERR_CONNECTION_RESET);
+        ucp_st_worker_unlock(side.worker);
+    } else {
+        CU_ASSERT_EQUAL(ucp_st_req_cancel(reqs[2]), UCS_OK);
+    }
+    st_let_go(&gate);
+    status = is_gone ? UCS_ERR_CONNECTION_RESET : UCS_ERR_CANCELED;
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(side.queue, NULL), status);
+    for (i = 0; i < 3; ++i) {
+        status = ucp_st_req_wait(reqs[i], NULL);
+        CU_ASSERT((status == UCS_ERR_CANCELED) || st_far_is_death(status));
+        CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
+    }
+    st_far_kill(&far);
+    st_side_cleanup(&side);
+}
+
+ST_CASE_IF(silent, st_lane() == UCP_ST_LANE_TRIG, "nothing is armed")
+{
+    run_silent(0);
+    run_silent(1);
 }
 
 ST_FAR_SUITE("st_fifo_far", run_other)

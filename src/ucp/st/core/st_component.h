@@ -43,7 +43,8 @@ typedef size_t ucp_st_priv_sizes_t[UCP_ST_OBJECT_LAST];
 typedef enum {
     UCP_ST_DRAIN_DONE,    /**< There is nothing to wait for */
     UCP_ST_DRAIN_ANSWERS, /**< Peers have not answered, and may be gone */
-    UCP_ST_DRAIN_SENDS    /**< UCP has something to deliver */
+    UCP_ST_DRAIN_SENDS    /**< UCP has something to deliver, or the NIC is about
+                               to end something */
 } ucp_st_drain_t;
 
 /** The lock is not held and no other thread uses the worker, unless a function
@@ -93,6 +94,10 @@ typedef struct ucp_st_peer_hooks {
 
     /** The peer is gone (its `status`): end what needs it. */
     void (*gone)(ucp_st_peer_h peer);
+
+    /** Nothing reaches the memory of the peer, which is gone, any more
+     *  (`closed`). Follows gone() if it was not so then. */
+    void (*closed)(ucp_st_peer_h peer);
 
     /** Non-zero while something is under way that the peer takes part in. */
     int (*is_used)(ucp_st_peer_h peer);

@@ -326,6 +326,7 @@ void ucp_st_peer_check(ucp_st_peer_t *peer)
 
 void ucp_st_peer_closed(ucp_st_peer_t *peer)
 {
+    const ucp_st_component_t *component;
     ucp_st_op_t *op, *tmp;
 
     peer->closed = 1;
@@ -336,6 +337,9 @@ void ucp_st_peer_closed(ucp_st_peer_t *peer)
         if ((op->state == UCP_ST_OP_FAILED) || op->freed) {
             ucp_st_op_peer_gone(op);
         }
+    }
+    ucp_st_for_each_component(component) {
+        component->peer.closed(peer);
     }
 }
 

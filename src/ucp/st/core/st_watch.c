@@ -257,6 +257,7 @@ const ucp_st_component_t ucp_st_watch_component = {
     .peer   = {
         .init       = ucp_st_peer_hook_none,
         .gone       = ucp_st_watch_peer_gone,
+        .closed     = ucp_st_peer_hook_none,
         .is_used    = ucp_st_peer_hook_zero,
         .is_awaited = ucp_st_peer_hook_zero,
         .fifo       = ucp_st_peer_hook_fifo

@@ -115,39 +115,25 @@ void *ucp_st_ctrl_reserve(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
     return hdr;
 }
 
-/* What may be posted: behind BYE only BYE_ACK, and nothing behind that, or to a
- * lost peer */
-static int ucp_st_ctrl_is_open(const ucp_st_peer_t *peer,
-                               ucp_st_ctrl_type_t type)
+int ucp_st_ctrl_is_open(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type)
 {
     return (peer->state <= UCP_ST_PEER_LEAVING) &&
            (!peer->worker->said_bye || (type == UCP_ST_CTRL_BYE_ACK));
-}
-
-void *ucp_st_ctrl_begin(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
-                        size_t length)
-{
-    void *msg;
-
-    if (!ucp_st_ctrl_is_open(peer, type)) {
-        return NULL;
-    }
-    msg = ucp_st_ctrl_reserve(peer, type, length);
-    if (msg == NULL) {
-        ucp_st_ctrl_up.fail(peer, UCS_ERR_NO_MEMORY);
-    }
-    return msg;
 }
 
 void ucp_st_ctrl_post_with(ucp_st_peer_t *peer, ucp_st_ctrl_type_t type,
                            const ucp_st_ctrl_op_t *params, const void *data,
                            size_t length)
 {
-    ucp_st_ctrl_op_t *msg = ucp_st_ctrl_begin(peer, type,
-                                              sizeof(*msg) + length);
+    ucp_st_ctrl_op_t *msg;
     ucp_st_ctrl_hdr_t hdr;
 
+    if (!ucp_st_ctrl_is_open(peer, type)) {
+        return;
+    }
+    msg = ucp_st_ctrl_reserve(peer, type, sizeof(*msg) + length);
     if (msg == NULL) {
+        ucp_st_ctrl_up.fail(peer, UCS_ERR_NO_MEMORY);
         return;
     }
     hdr      = msg->hdr;
@@ -567,6 +553,7 @@ const ucp_st_component_t ucp_st_ctrl_component = {
     .peer   = {
         .init       = ucp_st_ctrl_peer_init,
         .gone       = ucp_st_peer_hook_none,
+        .closed     = ucp_st_peer_hook_none,
         .is_used    = ucp_st_peer_hook_zero,
         .is_awaited = ucp_st_peer_hook_zero,
         .fifo       = ucp_st_peer_hook_fifo

@@ -87,11 +87,9 @@ static inline ucp_st_net_peer_t *ucp_st_net_peer(ucp_st_peer_h peer)
 void *ucp_st_ctrl_reserve(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
                           size_t length);
 
-/** Post a message: room for it, whose head is filled in. NULL: nothing is
- *  posted any more, behind the last message to a peer; or there is no memory,
- *  and the peer was declared gone. */
-void *ucp_st_ctrl_begin(ucp_st_peer_h peer, ucp_st_ctrl_type_t type,
-                        size_t length);
+/** What may be posted: behind BYE only BYE_ACK, nothing behind that, or to a
+ *  lost peer. */
+int ucp_st_ctrl_is_open(ucp_st_peer_h peer, ucp_st_ctrl_type_t type);
 
 /**
  * Post a message and the bytes that follow it; type and length of the head of

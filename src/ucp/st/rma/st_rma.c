@@ -757,6 +757,7 @@ const ucp_st_component_t ucp_st_rma_component = {
     .peer   = {
         .init       = ucp_st_rma_peer_init,
         .gone       = ucp_st_rma_peer_gone,
+        .closed     = ucp_st_peer_hook_none,
         .is_used    = ucp_st_rma_peer_is_used,
         .is_awaited = ucp_st_rma_peer_is_awaited,
         .fifo       = ucp_st_peer_hook_fifo

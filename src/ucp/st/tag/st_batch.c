@@ -736,6 +736,7 @@ const ucp_st_component_t ucp_st_tag_component = {
     .peer   = {
         .init       = ucp_st_peer_hook_none,
         .gone       = ucp_st_batch_peer_gone,
+        .closed     = ucp_st_peer_hook_none,
         .is_used    = ucp_st_batch_peer_is_used,
         .is_awaited = ucp_st_peer_hook_zero,
         .fifo       = ucp_st_peer_hook_fifo

@@ -32,18 +32,28 @@
       {"peer", UCS_TRACE_VALUE_HEX}, {"scope", UCS_TRACE_VALUE_HEX}, \
       {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}}}
 
-ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
-                                      ucp_st_key_id_t id)
+ucp_st_fifo_t *ucp_st_fifo_known(ucp_st_peer_t *peer, ucp_st_dir_t dir,
+                                 ucp_st_key_id_t id)
 {
     ucp_st_fifos_t *fifos = ucp_st_fifos(peer->worker);
     ucp_st_fifo_key_t key = {.uuid = peer->uuid, .id = id, .dir = dir};
-    ucp_st_fifo_t *fifo;
+    khiter_t iter         = kh_get(ucp_st_fifos, &fifos->table, key);
+
+    return (iter == kh_end(&fifos->table)) ? NULL :
+                                             kh_value(&fifos->table, iter);
+}
+
+ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
+                               ucp_st_key_id_t id)
+{
+    ucp_st_fifos_t *fifos = ucp_st_fifos(peer->worker);
+    ucp_st_fifo_key_t key = {.uuid = peer->uuid, .id = id, .dir = dir};
+    ucp_st_fifo_t *fifo   = ucp_st_fifo_known(peer, dir, id);
     khiter_t iter;
     int ret;
 
-    iter = kh_get(ucp_st_fifos, &fifos->table, key);
-    if (iter != kh_end(&fifos->table)) {
-        return kh_value(&fifos->table, iter);
+    if (fifo != NULL) {
+        return fifo;
     }
     fifo = calloc(1, sizeof(*fifo));
     if (fifo == NULL) {
@@ -60,16 +70,48 @@ ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
     fifo->dir                     = dir;
     ucs_list_head_init(&fifo->msgs);
     ucs_list_head_init(&fifo->heard);
-    ucs_list_add_tail(&ucp_st_fifo_peer(peer)->list, &fifo->list);
     return fifo;
+}
+
+void ucp_st_fifo_add(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_t *fifo = msg->fifo;
+
+    if (ucs_list_is_empty(&fifo->msgs)) {
+        ucs_list_add_tail(&ucp_st_fifo_peer(fifo->peer)->list, &fifo->list);
+    }
+    ucs_list_add_tail(&fifo->msgs, &msg->list);
+}
+
+void ucp_st_fifo_del(ucp_st_fifo_msg_t *msg)
+{
+    ucs_list_del(&msg->list);
+    if (ucs_list_is_empty(&msg->fifo->msgs)) {
+        ucs_list_del(&msg->fifo->list);
+    }
+}
+
+/* Room for a message to the peer; NULL: nothing is posted to it any more. It is
+ * lost without memory, which it is told later: callers go on with what they
+ * hold. */
+static ucp_st_ctrl_fifo_t *ucp_st_fifo_ctrl(ucp_st_peer_t *peer)
+{
+    ucp_st_ctrl_fifo_t *ctrl = NULL;
+
+    if (ucp_st_ctrl_is_open(peer, UCP_ST_CTRL_FIFO)) {
+        ctrl = ucp_st_ctrl_reserve(peer, UCP_ST_CTRL_FIFO, sizeof(*ctrl));
+        if (ctrl == NULL) {
+            ucp_st_peer_lost(peer, UCS_ERR_NO_MEMORY);
+        }
+    }
+    return ctrl;
 }
 
 /* Also of one that is gone here, by its number */
 static void ucp_st_fifo_post(ucp_st_fifo_t *fifo, uint64_t number,
                              ucp_st_fifo_what_t what, ucs_status_t status)
 {
-    ucp_st_ctrl_fifo_t *ctrl = ucp_st_ctrl_begin(fifo->peer, UCP_ST_CTRL_FIFO,
-                                                 sizeof(*ctrl));
+    ucp_st_ctrl_fifo_t *ctrl = ucp_st_fifo_ctrl(fifo->peer);
     ucp_st_ctrl_hdr_t hdr;
 
     if (ctrl != NULL) {
@@ -94,8 +136,7 @@ void ucp_st_fifo_tell(ucp_st_fifo_msg_t *msg, ucp_st_fifo_what_t what)
 void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_t *fifo      = msg->fifo;
-    ucp_st_ctrl_fifo_t *ctrl = ucp_st_ctrl_begin(fifo->peer, UCP_ST_CTRL_FIFO,
-                                                 sizeof(*ctrl));
+    ucp_st_ctrl_fifo_t *ctrl = ucp_st_fifo_ctrl(fifo->peer);
     ucp_st_ctrl_hdr_t hdr;
 
     if (ctrl != NULL) {
@@ -154,10 +195,11 @@ static void ucp_st_fifo_abort(ucp_st_fifo_msg_t *msg)
 
     ucp_st_fifo_nic_close(msg);
     if (msg->fifo->peer->status != UCS_OK) {
-        msg->is_closed = 1;
+        msg->is_closed |= !!msg->fifo->peer->closed;
     } else if (!msg->is_closed) {
         ucp_st_fifo_tell(msg, UCP_ST_FIFO_CANCEL);
     }
+    ucp_st_fifo_nic_limit(msg);
     if (!msg->is_moving &&
         (!ucp_st_fifo_is_send(msg) || (msg->puts.pending == 0))) {
         ucp_st_fifo_complete(msg, msg->status);
@@ -181,13 +223,15 @@ void ucp_st_fifo_fail(ucp_st_fifo_msg_t *msg, ucs_status_t status)
     ucp_st_fifo_abort(msg);
 }
 
-/* End all messages of a queue that has failed, or is about to be forgotten */
+/* End all messages of a queue that has failed, or is about to be forgotten,
+ * which may be gone on return */
 static void ucp_st_fifo_abort_all(ucp_st_fifo_nic_t *nic)
 {
-    ucp_st_fifo_group_t *group, *next;
+    ucp_st_fifo_group_t *group;
     ucp_st_fifo_msg_t *msg;
 
-    ucs_list_for_each_safe(group, next, &nic->groups, list) {
+    ++nic->holds;
+    ucs_list_for_each(group, &nic->groups, list) {
         while (!ucs_list_is_empty(&group->msgs)) {
             msg = ucs_list_head(&group->msgs, ucp_st_fifo_msg_t, group_list);
             if (msg->is_ended) {
@@ -197,6 +241,8 @@ static void ucp_st_fifo_abort_all(ucp_st_fifo_nic_t *nic)
             ucp_st_fifo_abort(msg);
         }
     }
+    --nic->holds;
+    ucp_st_fifo_nic_settle(nic, NULL);
 }
 
 /* What moves a message, and why not the NICs, for the trace */
@@ -227,7 +273,6 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
                              const ucp_st_ctrl_fifo_t *other)
 {
     int is_send            = ucp_st_fifo_is_send(msg);
-    ucp_st_peer_t *peer    = msg->fifo->peer;
     ucp_st_fifo_nic_t *nic = msg->nic;
     ucs_status_t status;
 
@@ -254,9 +299,6 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
         ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK); /* no wait tells it */
         msg->is_asked = 1;
     }
-    if (peer->status != UCS_OK) {
-        return; /* there was no memory for that: it has ended with the peer */
-    }
     if (msg->is_handed) {
         ucp_st_service_wake(&ucp_st_fifos(nic->worker)->service);
     }
@@ -264,19 +306,18 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
 }
 
 ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
-                                                   uint64_t number)
+                                            uint64_t number)
 {
     ucp_st_fifo_heard_t *heard;
 
-    if (ucs_list_is_empty(&fifo->heard)) {
-        return NULL;
+    /* Mostly the first one: messages that fail may be told in another order */
+    ucs_list_for_each(heard, &fifo->heard, list) {
+        if (heard->ctrl.number == number) {
+            ucs_list_del(&heard->list);
+            return heard;
+        }
     }
-    heard = ucs_list_head(&fifo->heard, ucp_st_fifo_heard_t, list);
-    if (heard->ctrl.number != number) {
-        return NULL;
-    }
-    ucs_list_del(&heard->list);
-    return heard;
+    return NULL;
 }
 
 static void ucp_st_fifo_hear(ucp_st_fifo_t *fifo,
@@ -315,7 +356,7 @@ static ucp_st_fifo_msg_t *ucp_st_fifo_next_msg(const ucp_st_fifo_t *fifo,
 }
 
 ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
-                                           uint64_t number)
+                                    uint64_t number)
 {
     ucp_st_fifo_msg_t *msg = ucp_st_fifo_next_msg(fifo, number);
 
@@ -356,7 +397,7 @@ void ucp_st_fifo_arrived(ucp_st_fifo_msg_t *msg)
 }
 
 void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
-                                const ucp_st_ctrl_fifo_t *ctrl)
+                         const ucp_st_ctrl_fifo_t *ctrl)
 {
     int is_send = ucp_st_fifo_is_send(msg);
 
@@ -394,7 +435,9 @@ void ucp_st_fifo_receive(ucp_st_fifo_msg_t *msg,
 static void ucp_st_fifo_peer_receive(ucp_st_peer_t *peer,
                                      const ucp_st_ctrl_fifo_t *ctrl)
 {
-    int is_cancel = (ctrl->what == UCP_ST_FIFO_CANCEL);
+    int is_cancel      = (ctrl->what == UCP_ST_FIFO_CANCEL);
+    int may_be_first   = is_cancel || (ctrl->what == UCP_ST_FIFO_RECV);
+    ucp_st_key_id_t id = {.tag = ctrl->tag, .scope = ctrl->scope};
     ucp_st_fifo_msg_t *msg;
     ucp_st_fifo_t *fifo;
     ucp_st_dir_t dir;
@@ -407,17 +450,17 @@ static void ucp_st_fifo_peer_receive(ucp_st_peer_t *peer,
         return;
     }
     dir  = (ctrl->dir == UCP_ST_DIR_SEND) ? UCP_ST_DIR_RECV : UCP_ST_DIR_SEND;
-    fifo = ucp_st_fifo_get(peer, dir, (ucp_st_key_id_t){.tag   = ctrl->tag,
-                                                        .scope = ctrl->scope});
-    if (fifo == NULL) {
-        ucp_st_peer_fail(peer, UCS_ERR_NO_MEMORY);
+    fifo = may_be_first ? ucp_st_fifo_get(peer, dir, id) :
+                          ucp_st_fifo_known(peer, dir, id);
+    if (fifo == NULL) { /* without memory, if it may be the first one */
+        ucp_st_peer_fail(peer, may_be_first ? UCS_ERR_NO_MEMORY :
+                                              UCS_ERR_INVALID_PARAM);
         return;
     }
     msg = ucp_st_fifo_find(fifo, ctrl->number);
     if (msg != NULL) {
         ucp_st_fifo_receive(msg, ctrl);
-    } else if ((ctrl->number > fifo->count) &&
-               (is_cancel || (ctrl->what == UCP_ST_FIFO_RECV))) {
+    } else if ((ctrl->number > fifo->count) && may_be_first) {
         ucp_st_fifo_hear(fifo, ctrl);
     } else if (ctrl->what == UCP_ST_FIFO_ASK) { /* it is over */
         ucp_st_fifo_post(fifo, ctrl->number, UCP_ST_FIFO_DONE, UCS_OK);
@@ -452,7 +495,8 @@ static int ucp_st_fifo_is_sending(const ucp_st_fifos_t *fifos)
     ucs_list_for_each(nic, &fifos->nics, list) {
         ucs_list_for_each(group, &nic->groups, list) {
             ucs_list_for_each(msg, &group->msgs, group_list) {
-                if ((msg->req != NULL) && !msg->is_ended) {
+                if ((msg->req != NULL) && msg->is_paired &&
+                    ucp_st_fifo_is_send(msg) && !msg->is_ended) {
                     return 1;
                 }
             }
@@ -485,68 +529,93 @@ static void ucp_st_fifo_leave(ucp_st_worker_h worker)
 }
 
 /* Messages that this side has cancelled are answered, unless their peers are
- * gone */
+ * gone. What was fired ends, with an error at the latest. */
 static ucp_st_drain_t ucp_st_fifo_get_drain(ucp_st_worker_h worker)
 {
-    return ucs_list_is_empty(&ucp_st_fifos(worker)->nics) ?
-           UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
+    ucs_list_link_t *nics = &ucp_st_fifos(worker)->nics;
+    ucp_st_fifo_nic_t *nic;
+
+    ucs_list_for_each(nic, nics, list) {
+        if (ucp_st_fifo_nic_is_firing(nic)) {
+            return UCP_ST_DRAIN_SENDS;
+        }
+    }
+    return ucs_list_is_empty(nics) ? UCP_ST_DRAIN_DONE : UCP_ST_DRAIN_ANSWERS;
+}
+
+static int ucp_st_fifo_peer_is_awaited(ucp_st_peer_t *peer)
+{
+    return !ucs_list_is_empty(&ucp_st_fifo_peer(peer)->list);
 }
 
 static void ucp_st_fifo_ask_peers(ucp_st_worker_h worker)
 {
-    ucp_st_fifo_t *fifo;
+    ucp_st_peer_t *peer;
 
-    kh_foreach_value(&ucp_st_fifos(worker)->table, fifo, {
-        if (!ucs_list_is_empty(&fifo->msgs)) {
-            ucp_st_watch_ask_peer(fifo->peer);
+    ucs_list_for_each(peer, &worker->peers, list) {
+        if (ucp_st_fifo_peer_is_awaited(peer)) {
+            ucp_st_watch_ask_peer(peer);
         }
-    });
+    }
+}
+
+static void ucp_st_fifo_waits_msg(ucp_st_waits_t *waits,
+                                  const ucp_st_fifo_msg_t *msg)
+{
+    const ucp_st_fifo_t *fifo = msg->fifo;
+    int is_send               = ucp_st_fifo_is_send(msg);
+
+    if ((msg->req == NULL) || !ucp_st_waits_see(waits, &msg->req->look, 0)) {
+        return;
+    }
+    ucp_st_waits_begin_of(waits, msg->nic->worker, "a message",
+                          &msg->req->look);
+    ucp_st_waits_add(waits, "%s %lu of a FIFO, of %zu bytes %s peer 0x%lx, "
+                     "scope 0x%lx, tag 0x%lx: %s", is_send ? "send" : "receive",
+                     msg->number, msg->length, is_send ? "to" : "from",
+                     fifo->peer->uuid, fifo->id.scope, fifo->id.tag,
+                     !msg->is_paired ? "the peer has not enqueued its half" :
+                     !ucp_st_fifo_nic_is_begun(msg) ?
+                     "the stream has not come to it" :
+                     "the peer's stream has not come to it");
 }
 
 static void ucp_st_fifo_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
 {
     ucp_st_fifo_msg_t *msg;
     ucp_st_fifo_t *fifo;
+    ucp_st_peer_t *peer;
 
-    kh_foreach_value(&ucp_st_fifos(worker)->table, fifo, {
-        ucs_list_for_each(msg, &fifo->msgs, list) {
-            if ((msg->req == NULL) ||
-                !ucp_st_waits_see(waits, &msg->req->look, 0)) {
-                continue;
+    ucs_list_for_each(peer, &worker->peers, list) {
+        ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
+            ucs_list_for_each(msg, &fifo->msgs, list) {
+                ucp_st_fifo_waits_msg(waits, msg);
             }
-            ucp_st_waits_begin_of(waits, worker, "a message", &msg->req->look);
-            ucp_st_waits_add(waits, "%s %lu of a FIFO, of %zu bytes %s peer "
-                             "0x%lx, scope 0x%lx, tag 0x%lx: %s",
-                             ucp_st_fifo_is_send(msg) ? "send" : "receive",
-                             msg->number, msg->length,
-                             ucp_st_fifo_is_send(msg) ? "to" : "from",
-                             fifo->peer->uuid, fifo->id.scope, fifo->id.tag,
-                             !msg->is_paired ?
-                             "the peer has not enqueued its half" :
-                             !ucp_st_fifo_nic_is_begun(msg) ?
-                             "the stream has not come to it" :
-                             "the peer's stream has not come to it");
         }
-    });
+    }
 }
 
-/* Nobody answers any more */
+/* Nobody answers any more. What is armed is cancelled next, and not fired: a
+ * peer that is there may have its half open. */
 static void ucp_st_fifo_stop(ucp_st_worker_h worker)
 {
     ucp_st_fifos_t *fifos = ucp_st_fifos(worker);
-    ucp_st_fifo_msg_t *msg;
     ucp_st_fifo_nic_t *nic, *next;
-    ucp_st_fifo_t *fifo;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
 
+    ucp_st_net_stop(worker); /* no thread of UCP's looks at messages then */
     ucp_st_service_remove(&fifos->service);
     ucp_st_fifo_drop_came(worker);
     ucp_st_worker_lock(worker);
-    kh_foreach_value(&fifos->table, fifo, {
-        ucs_list_for_each(msg, &fifo->msgs, list) {
-            msg->is_closed = 1;
-        }
-    });
     ucs_list_for_each_safe(nic, next, &fifos->nics, list) {
+        nic->is_fired = 1;
+        ucs_list_for_each(group, &nic->groups, list) {
+            ucs_list_for_each(msg, &group->msgs, group_list) {
+                msg->is_closed = 1;
+                msg->is_fired  = 1;
+            }
+        }
         ucp_st_fifo_nic_settle(nic, NULL);
     }
     ucp_st_worker_unlock(worker);
@@ -589,7 +658,7 @@ static void ucp_st_fifo_peer_end(ucp_st_fifo_msg_t *msg)
     int is_sent         = (status == UCS_ERR_CANCELED) && msg->is_paired &&
                           !ucp_st_fifo_is_send(msg);
 
-    msg->is_closed = 1;
+    msg->is_closed |= !!msg->fifo->peer->closed;
     if (msg->is_ended || (msg->req == NULL)) {
         ucp_st_fifo_nic_settle(msg->nic, msg);
     } else if (is_sent && ((msg->came != NULL) || msg->is_moving ||
@@ -606,13 +675,19 @@ static void ucp_st_fifo_peer_end(ucp_st_fifo_msg_t *msg)
 
 static void ucp_st_fifo_peer_gone(ucp_st_peer_t *peer)
 {
+    ucs_list_link_t *list = &ucp_st_fifo_peer(peer)->list;
+    ucs_list_link_t unseen;
     ucp_st_fifo_msg_t *msg;
     ucp_st_fifo_t *fifo;
     uint64_t next;
 
-    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
-        ucp_st_fifo_drop_heard(fifo);
-        /* A failure may take others from the list */
+    /* A failure may take FIFOs from either list, and messages from theirs */
+    ucs_list_head_init(&unseen);
+    ucs_list_splice_tail(&unseen, list);
+    ucs_list_head_init(list);
+    while (!ucs_list_is_empty(&unseen)) {
+        fifo = ucs_list_extract_head(&unseen, ucp_st_fifo_t, list);
+        ucs_list_add_tail(list, &fifo->list);
         next = 0;
         while ((msg = ucp_st_fifo_next_msg(fifo, next)) != NULL) {
             next = msg->number + 1;
@@ -636,18 +711,6 @@ static int ucp_st_fifo_peer_is_used(ucp_st_peer_t *peer)
     return 0;
 }
 
-static int ucp_st_fifo_peer_is_awaited(ucp_st_peer_t *peer)
-{
-    ucp_st_fifo_t *fifo;
-
-    ucs_list_for_each(fifo, &ucp_st_fifo_peer(peer)->list, list) {
-        if (!ucs_list_is_empty(&fifo->msgs)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static void ucp_st_fifo_queue_fail(ucp_st_queue_h queue)
 {
     ucp_st_fifo_nic_t *nic = ucp_st_fifo_queue(queue)->nic;
@@ -655,7 +718,6 @@ static void ucp_st_fifo_queue_fail(ucp_st_queue_h queue)
     if (nic != NULL) {
         ucp_st_fifo_nic_halt(nic);
         ucp_st_fifo_abort_all(nic);
-        ucp_st_fifo_nic_settle(nic, NULL);
     }
 }
 
@@ -716,6 +778,7 @@ const ucp_st_component_t ucp_st_fifo_component = {
     .peer   = {
         .init       = ucp_st_fifo_peer_init,
         .gone       = ucp_st_fifo_peer_gone,
+        .closed     = ucp_st_fifo_peer_gone,
         .is_used    = ucp_st_fifo_peer_is_used,
         .is_awaited = ucp_st_fifo_peer_is_awaited,
         .fifo       = ucp_st_fifo_peer_receive

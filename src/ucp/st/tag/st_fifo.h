@@ -32,9 +32,11 @@
  * Errors. A message that fails fails its queue, and with it all messages of the
  * queue that are not over. Each says CANCEL to its other half, behind which
  * nothing of it can be written any more. The other half fails as well, closes
- * what it has, and says CLOSED. When a message's other half is closed, or the
- * peer gone, what is armed for it is fired, and reaches nothing. The waits of
- * the queue pass when nothing reads or writes its buffers any more.
+ * what it has, and says CLOSED. When a message's other half is closed what is
+ * armed for it is fired, and reaches nothing; a peer that was only declared
+ * gone may have it open. If that takes too long the puts are cancelled, as
+ * those of operations (trig/st_trig_end.c). The waits of the queue pass when
+ * nothing reads or writes its buffers any more.
  */
 #ifndef UCP_ST_FIFO_H_
 #define UCP_ST_FIFO_H_
@@ -103,6 +105,8 @@ typedef struct ucp_st_fifo_nic {
     ucp_st_trig_late_t    late;
     unsigned              reading;  /* messages whose buffers are read, or
                                        written by the thread or UCP */
+    unsigned              holds;    /* groups and messages are gone through:
+                                       neither they nor this are freed */
     uint8_t               is_failing;
     uint8_t               is_fired; /* S */
     uint8_t               is_released; /* the word */
@@ -112,7 +116,7 @@ typedef struct ucp_st_fifo_nic {
 
 /** A FIFO of this side. */
 typedef struct ucp_st_fifo {
-    ucs_list_link_t list;    /* in the peer's */
+    ucs_list_link_t list;    /* in the peer's, while it has messages */
     ucp_st_peer_t   *peer;
     ucp_st_key_id_t id;
     ucp_st_dir_t    dir;
@@ -166,8 +170,13 @@ typedef struct ucp_st_fifo_msg {
     uint8_t             is_ended; /* not in the regular way */
     uint8_t             is_closed;/* then: nothing of the peer's half can be
                                      written any more */
-    uint8_t             is_fired; /* then: T */
+    uint8_t             is_fired; /* then: T, or nothing waits for it */
+    uint8_t             is_canceling; /* what waits for T */
+    uint8_t             is_left;  /* then: what cannot be cancelled stays armed,
+                                     and holds up nothing */
     ucs_status_t        status;   /* then: why */
+    double              deadline; /* then: when its puts are cancelled,
+                                     seconds */
     ucp_st_fifo_slot_t  *slot;    /* of a send that is not handed */
     uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
                                      data, where it must be given */
@@ -216,7 +225,7 @@ typedef struct ucp_st_fifos {
 
 /** A peer's private data. */
 typedef struct ucp_st_fifo_peer {
-    ucs_list_link_t list; /* of FIFOs */
+    ucs_list_link_t list; /* of FIFOs that have messages */
 } ucp_st_fifo_peer_t;
 
 /** A queue's private data. */
@@ -279,6 +288,10 @@ void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status);
 
 /* For the other files of FIFOs; the lock is held */
 
+/** Find a FIFO, or NULL. */
+ucp_st_fifo_t *ucp_st_fifo_known(ucp_st_peer_h peer, ucp_st_dir_t dir,
+                                 ucp_st_key_id_t id);
+
 /** Find a FIFO, or make it: NULL without memory. */
 ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_h peer, ucp_st_dir_t dir,
                                ucp_st_key_id_t id);
@@ -287,6 +300,11 @@ ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_h peer, ucp_st_dir_t dir,
  *  still write there; or NULL. */
 ucp_st_fifo_msg_t *ucp_st_fifo_find(const ucp_st_fifo_t *fifo,
                                     uint64_t number);
+
+/** The message has its number: it is in the FIFO, and on its list, until it is
+ *  taken off. */
+void ucp_st_fifo_add(ucp_st_fifo_msg_t *msg);
+void ucp_st_fifo_del(ucp_st_fifo_msg_t *msg);
 
 /** What the peer has said of a message that was not numbered then, or NULL; to
  *  be freed. */

@@ -31,9 +31,10 @@ static void ucp_st_fifo_move_begin(ucp_st_fifo_msg_t *msg)
     ++msg->nic->reading;
 }
 
-/* It does so no longer. Non-zero if the message goes on; else it may be
- * gone. */
-static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+/* It does so no longer. Non-zero if the message goes on; else it may be gone.
+ * With `is_local` no status is the peer's fault. */
+static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status,
+                                int is_local)
 {
     ucp_st_fifo_nic_t *nic = msg->nic;
 
@@ -43,7 +44,8 @@ static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status)
         ucp_st_fifo_complete(msg, msg->status);
     } else if (status == UCS_OK) {
         return 1;
-    } else if (!msg->fifo->peer->is_self && !ucp_st_ucp_is_local(status) &&
+    } else if (!is_local && !msg->fifo->peer->is_self &&
+               !ucp_st_ucp_is_local(status) &&
                (msg->fifo->peer->status == UCS_OK)) {
         ucp_st_peer_lost(msg->fifo->peer, status); /* it ends with the peer */
     } else {
@@ -73,7 +75,7 @@ static int ucp_st_fifo_copy(ucp_st_fifo_msg_t *msg)
                                         is_send ? req->buffer : msg->data,
                                         msg->length);
     ucp_st_worker_lock(req->worker);
-    return ucp_st_fifo_move_end(msg, status);
+    return ucp_st_fifo_move_end(msg, status, 1);
 }
 
 /* Hosts have moved the message */
@@ -83,14 +85,14 @@ static void ucp_st_fifo_moved(ucp_st_fifo_msg_t *msg)
 
     ucp_st_fifo_nic_count(msg);
     ucp_st_fifo_complete(msg, UCS_OK);
-    ucp_st_fifo_nic_post(nic);
-    ucp_st_fifo_nic_settle(nic, msg);
+    ucp_st_fifo_nic_post(nic); /* the message may be gone, if that fails */
+    ucp_st_fifo_nic_settle(nic, NULL);
 }
 
 /* UCP has sent, or has received, what is moved */
 static void ucp_st_fifo_ucp_done(ucp_st_fifo_msg_t *msg, ucs_status_t status)
 {
-    if (!ucp_st_fifo_move_end(msg, status)) {
+    if (!ucp_st_fifo_move_end(msg, status, 0)) {
         return;
     }
     if (ucp_st_fifo_is_send(msg)) {
@@ -210,9 +212,9 @@ ucp_st_fifo_am_handler(void *arg, const void *header, size_t header_length,
         memcpy(&hdr, header, sizeof(hdr));
         peer = ucp_st_peer_find(worker, hdr.src);
         fifo = (peer == NULL) ? NULL :
-               ucp_st_fifo_get(peer, UCP_ST_DIR_RECV,
-                               (ucp_st_key_id_t){.tag   = hdr.tag,
-                                                 .scope = hdr.scope});
+               ucp_st_fifo_known(peer, UCP_ST_DIR_RECV,
+                                 (ucp_st_key_id_t){.tag   = hdr.tag,
+                                                   .scope = hdr.scope});
     }
     if (fifo != NULL) {
         msg = ucp_st_fifo_find(fifo, hdr.number);

@@ -17,6 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long a silent peer holds up a stream, seconds; at most a quarter of
+ * UCX_ST_ERR_TIMEOUT */
+#define UCP_ST_FIFO_DRAIN_TIME 2.0
+
+/* When the NIC is asked again to cancel what it could not, milliseconds */
+#define UCP_ST_FIFO_RETRY_TIME 10
+
 _Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
 
 int ucp_st_fifo_nic_reaches(ucp_st_peer_t *peer)
@@ -140,6 +147,97 @@ static void ucp_st_fifo_nic_late(ucp_st_trig_late_t *late)
     ucp_st_fifo_nic_post(ucs_container_of(late, ucp_st_fifo_nic_t, late));
 }
 
+/* Of a message that has ended, and that its peer does not close */
+static int ucp_st_fifo_is_armed(const ucp_st_fifo_msg_t *msg)
+{
+    return msg->is_ended && !msg->is_closed && !msg->is_fired &&
+           !msg->is_left && (msg->slot != NULL) && (msg->puts.pending > 0);
+}
+
+void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg)
+{
+    if (ucp_st_fifo_is_armed(msg)) {
+        msg->deadline = ucp_st_worker_now() +
+                        ucs_min(UCP_ST_FIFO_DRAIN_TIME,
+                                msg->nic->worker->config.err_timeout / 4);
+        ucp_st_trig_dev_wake(msg->nic->worker);
+    }
+}
+
+/* Mark those whose time is over, and have them be cancelled: milliseconds to
+ * the next one, or -1 */
+static int ucp_st_fifo_mark_overdue(ucp_st_fifo_nic_t *nic)
+{
+    int timeout = -1;
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+    int left;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (!ucp_st_fifo_is_armed(msg)) {
+                continue;
+            }
+            left = 1 + (int)((msg->deadline - ucp_st_worker_now()) * 1e3);
+            if (left <= 0) { /* without memory: again, soon */
+                msg->is_canceling = (ucp_st_trig_cancel_add(
+                                             nic->rail, msg->slot->cntr) ==
+                                     UCS_OK);
+                left              = UCP_ST_FIFO_RETRY_TIME;
+            }
+            timeout = (timeout < 0) ? left : ucs_min(timeout, left);
+        }
+    }
+    return timeout;
+}
+
+/* What was marked does not wait for T any more; or cannot be cancelled, and
+ * stays armed: the waits of the queue pass nevertheless */
+static void ucp_st_fifo_canceled(ucp_st_fifo_nic_t *nic, ucs_status_t status)
+{
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    ++nic->holds;
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (msg->is_canceling && (status == UCS_OK)) {
+                msg->is_fired = 1;
+            } else if (msg->is_canceling && (status != UCS_ERR_BUSY)) {
+                msg->is_left = 1;
+                --nic->reading;
+                ucp_st_fifo_complete(msg, msg->status);
+            }
+            msg->is_canceling = 0;
+        }
+    }
+    --nic->holds;
+    ucp_st_fifo_nic_settle(nic, NULL);
+}
+
+/* Peers do not help. In the lane's service thread. */
+static int ucp_st_fifo_nic_overdue(ucp_st_worker_h worker)
+{
+    ucs_list_link_t *nics = &ucp_st_fifos(worker)->nics;
+    int timeout           = -1;
+    ucp_st_fifo_nic_t *nic, *next;
+    ucs_status_t status;
+    int left;
+
+    ucs_list_for_each(nic, nics, list) {
+        left    = (nic->rail == NULL) ? -1 : ucp_st_fifo_mark_overdue(nic);
+        timeout = (timeout < 0) ? left : (left < 0) ? timeout :
+                  ucs_min(timeout, left);
+    }
+    if (timeout >= 0) {
+        status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
+        ucs_list_for_each_safe(nic, next, nics, list) {
+            ucp_st_fifo_canceled(nic, status);
+        }
+    }
+    return timeout;
+}
+
 static int ucp_st_fifo_has_nic(ucp_st_worker_h worker)
 {
     unsigned i;
@@ -160,6 +258,7 @@ static ucs_status_t ucp_st_fifo_nic_open(ucp_st_fifo_nic_t *nic)
     nic->rail       = ucp_st_trig_rma_rail(nic->worker);
     nic->start.fail = ucp_st_fifo_untriggered;
     nic->late.post  = ucp_st_fifo_nic_late;
+    ucp_st_trig_rma_open(nic->worker, ucp_st_fifo_nic_overdue);
     status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
     if (status == UCS_OK) {
         status = ucp_st_trig_tally_init(&nic->done, nic->rail);
@@ -349,7 +448,8 @@ ucs_status_t ucp_st_fifo_nic_pair(ucp_st_fifo_msg_t *msg,
         msg->must_tell = other->is_staged && (msg->way == UCP_ST_FIFO_BY_PUT);
     } else {
         if ((other->way > UCP_ST_FIFO_BY_UCP) ||
-            ((other->way != UCP_ST_FIFO_BY_UCP) && (nic->rail == NULL))) {
+            ((other->way != UCP_ST_FIFO_BY_UCP) &&
+             !ucp_st_fifo_nic_reaches(msg->fifo->peer))) {
             return UCS_ERR_UNREACHABLE; /* the sides differ in their lanes */
         }
         msg->length = other->length;
@@ -424,7 +524,7 @@ static void ucp_st_fifo_msg_destroy(ucp_st_fifo_msg_t *msg)
         ucs_list_del(&msg->handed_list);
     }
     ucs_list_del(&msg->group_list);
-    ucs_list_del(&msg->list);
+    ucp_st_fifo_del(msg);
     ucp_st_fifo_mem_dereg(&msg->mem);
     if (msg->slot != NULL) {
         ucp_st_fifo_slot_put(msg->nic, msg->slot);
@@ -468,10 +568,29 @@ static void ucp_st_fifo_nic_fire(ucp_st_fifo_nic_t *nic)
     }
 }
 
+int ucp_st_fifo_nic_is_firing(const ucp_st_fifo_nic_t *nic)
+{
+    const ucp_st_fifo_group_t *group;
+    const ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if ((msg->puts.pending > 0) &&
+                (ucp_st_fifo_is_send(msg) ? msg->is_fired : nic->is_fired)) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
 static void ucp_st_fifo_nic_free_groups(ucp_st_fifo_nic_t *nic)
 {
     ucp_st_fifo_group_t *group, *tmp;
 
+    if (nic->holds > 0) {
+        return;
+    }
     ucs_list_for_each_safe(group, tmp, &nic->groups, list) {
         if (ucs_list_is_empty(&group->msgs) &&
             (group->is_over || ((nic->queue == NULL) && !group->is_posted))) {
@@ -527,7 +646,7 @@ void ucp_st_fifo_nic_settle(ucp_st_fifo_nic_t *nic, ucp_st_fifo_msg_t *only)
         ucp_st_fifo_nic_fire(nic);
     }
     ucp_st_fifo_nic_free_groups(nic);
-    if (nic->queue == NULL) {
+    if ((nic->queue == NULL) && (nic->holds == 0)) {
         ucp_st_fifo_nic_reap(nic);
     }
 }

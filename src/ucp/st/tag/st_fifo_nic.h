@@ -64,12 +64,19 @@ void ucp_st_fifo_msg_done(ucp_st_fifo_msg_t *msg);
  *  nothing here. */
 void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg);
 
+/** The message has ended: its puts are cancelled if they stay armed for too
+ *  long. */
+void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg);
+
 /** The queue has failed: its starts have no effect any more. */
 void ucp_st_fifo_nic_halt(ucp_st_fifo_nic_t *nic);
 
 /** Something has ended: take the steps that are possible now. The message, or
  *  for NULL none, and the queue's part may be gone on return. */
 void ucp_st_fifo_nic_settle(ucp_st_fifo_nic_t *nic, ucp_st_fifo_msg_t *msg);
+
+/** Non-zero while the NIC carries out what was fired. */
+int ucp_st_fifo_nic_is_firing(const ucp_st_fifo_nic_t *nic);
 
 /** Non-zero once the stream has come to the message's start. */
 int ucp_st_fifo_nic_is_begun(const ucp_st_fifo_msg_t *msg);

@@ -115,7 +115,7 @@ static void ucp_st_fifo_begin(ucp_st_fifo_msg_t *msg,
     msg->group  = group;
     ++group->unpaired;
     ucs_list_add_tail(&group->msgs, &msg->group_list);
-    ucs_list_add_tail(&fifo->msgs, &msg->list);
+    ucp_st_fifo_add(msg);
     ucp_st_req_set_state(msg->req, UCP_ST_REQ_STARTED);
     heard  = ucp_st_fifo_heard_take(fifo, msg->number);
     status = ucp_st_req_peer_status(msg->req);

@@ -65,7 +65,8 @@ static int ucp_st_trig_serve(void *arg)
     ucp_st_worker_h worker = arg;
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     unsigned rounds        = 0;
-    int timeout;
+    int timeout            = -1;
+    unsigned i;
 
     ucp_st_worker_lock(worker);
     dev->is_refused     = 0;
@@ -77,9 +78,13 @@ static int ucp_st_trig_serve(void *arg)
     if (__atomic_exchange_n(&dev->untriggered, 0, __ATOMIC_ACQUIRE)) {
         ucp_st_trig_fail_untriggered(worker);
     }
-    dev->settle_rma(worker);
-    timeout = ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
-               (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) ? 0 : -1;
+    for (i = 0; (i < UCP_ST_TRIG_MAX_SETTLE) && (dev->settle[i] != NULL); ++i) {
+        timeout = ucp_st_trig_sooner(timeout, dev->settle[i](worker));
+    }
+    if ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
+        (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) {
+        timeout = 0;
+    }
     timeout = ucp_st_trig_sooner(timeout, ucp_st_trig_settle(worker));
     dev->is_retry_timed = dev->is_refused;
     if (dev->is_retry_timed) {
@@ -268,7 +273,6 @@ ucs_status_t ucp_st_trig_dev_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->triggers);
     ucs_list_head_init(&dev->late);
     ucs_list_head_init(&dev->ending);
-    dev->settle_rma = ucp_st_worker_hook_none;
     status = ucs_async_context_create(UCS_ASYNC_MODE_THREAD_MUTEX, &dev->async);
     if (status != UCS_OK) {
         goto err;
@@ -316,11 +320,17 @@ err:
 void ucp_st_trig_dev_cancel(ucp_st_worker_h worker)
 {
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    ucs_status_t status;
     unsigned i;
 
     for (i = 0; i < dev->num_rails; ++i) {
-        if (ucp_st_trig_rail_is_busy(&dev->rails[i])) {
-            (void)uct_trig_iface_cancel(dev->rails[i].iface, NULL, 0);
+        if (!ucp_st_trig_rail_is_busy(&dev->rails[i])) {
+            continue;
+        }
+        status = uct_trig_iface_cancel(dev->rails[i].iface, NULL, 0);
+        if (status != UCS_OK) {
+            ucs_diag("device %s does not cancel: %s", dev->rails[i].attr.device,
+                     ucs_status_string(status));
         }
     }
 }
@@ -417,9 +427,18 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*settle)(ucp_st_worker_h worker))
+                          int (*settle)(ucp_st_worker_h worker))
 {
-    ucp_st_trig_dev(worker)->settle_rma = settle;
+    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
+    unsigned i;
+
+    for (i = 0; (i < UCP_ST_TRIG_MAX_SETTLE) && (dev->settle[i] != settle);
+         ++i) {
+        if (dev->settle[i] == NULL) {
+            dev->settle[i] = settle;
+            break;
+        }
+    }
 }
 
 void ucp_st_trig_refused(ucp_st_worker_h worker)

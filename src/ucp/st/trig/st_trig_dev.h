@@ -41,8 +41,9 @@ typedef struct ucp_st_trig_dev {
     uint64_t            proxied;   /* triggers by another thread than a
                                       stream's; atomic */
     int                 untriggered; /* a trigger is; atomic, by streams */
-    void                (*settle_rma)(ucp_st_worker_h worker); /* see
-                                      st_trig_rma.h */
+    int                 (*settle[UCP_ST_TRIG_MAX_SETTLE])(
+                                ucp_st_worker_h worker); /* see st_trig_rma.h;
+                                      the first ones, then NULL */
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
 

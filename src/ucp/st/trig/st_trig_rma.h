@@ -11,10 +11,13 @@
 
 #include <ucs_gstream_memory.h>
 
+#define UCP_ST_TRIG_MAX_SETTLE 2
+
 /** From now on have the lane's service thread call `settle`, which may cancel
- *  deferred work. May be called again. */
+ *  deferred work: it returns after how many milliseconds to call it again, or
+ *  -1. May be called again; at most UCP_ST_TRIG_MAX_SETTLE functions. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          void (*settle)(ucp_st_worker_h worker));
+                          int (*settle)(ucp_st_worker_h worker));
 
 /** There was no entry for what no completion need post, or what may become due:
  *  have the service thread post again soon. */
