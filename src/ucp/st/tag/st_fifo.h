@@ -175,8 +175,10 @@ typedef struct ucp_st_fifo_msg {
     uint8_t             is_left;  /* then: what cannot be cancelled stays armed,
                                      and holds up nothing */
     ucs_status_t        status;   /* then: why */
-    double              deadline; /* then: when its puts are cancelled,
-                                     seconds */
+    ucs_status_t        doubt;    /* not UCS_OK: a put has failed, and it may be
+                                     that the peer has closed its half */
+    double              deadline; /* when the doubt is over, or once it has
+                                     ended its puts are cancelled; seconds */
     ucp_st_fifo_slot_t  *slot;    /* of a send that is not handed */
     uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
                                      data, where it must be given */

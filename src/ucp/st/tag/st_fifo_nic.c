@@ -21,6 +21,9 @@
  * UCX_ST_ERR_TIMEOUT */
 #define UCP_ST_FIFO_DRAIN_TIME 2.0
 
+/* How long the peer's word about a failed put may take, seconds */
+#define UCP_ST_FIFO_DOUBT_TIME 1.0
+
 /* When the NIC is asked again to cancel what it could not, milliseconds */
 #define UCP_ST_FIFO_RETRY_TIME 10
 
@@ -154,14 +157,49 @@ static int ucp_st_fifo_is_armed(const ucp_st_fifo_msg_t *msg)
            !msg->is_left && (msg->slot != NULL) && (msg->puts.pending > 0);
 }
 
+static void ucp_st_fifo_set_deadline(ucp_st_fifo_msg_t *msg, double time)
+{
+    msg->deadline = ucp_st_worker_now() + time;
+    ucp_st_trig_dev_wake(msg->nic->worker);
+}
+
 void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg)
 {
     if (ucp_st_fifo_is_armed(msg)) {
-        msg->deadline = ucp_st_worker_now() +
-                        ucs_min(UCP_ST_FIFO_DRAIN_TIME,
-                                msg->nic->worker->config.err_timeout / 4);
-        ucp_st_trig_dev_wake(msg->nic->worker);
+        ucp_st_fifo_set_deadline(
+                msg, ucs_min(UCP_ST_FIFO_DRAIN_TIME,
+                             msg->nic->worker->config.err_timeout / 4));
     }
+}
+
+static int ucp_st_fifo_is_doubtful(const ucp_st_fifo_msg_t *msg)
+{
+    return (msg->doubt != UCS_OK) && !msg->is_ended;
+}
+
+void ucp_st_fifo_nic_doubt(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    if (msg->doubt == UCS_OK) {
+        msg->doubt = status;
+        ucp_st_fifo_set_deadline(msg, UCP_ST_FIFO_DOUBT_TIME);
+    }
+}
+
+/* One whose doubt is over, or NULL */
+static ucp_st_fifo_msg_t *ucp_st_fifo_next_doubt(const ucp_st_fifo_nic_t *nic)
+{
+    double now = ucp_st_worker_now();
+    ucp_st_fifo_group_t *group;
+    ucp_st_fifo_msg_t *msg;
+
+    ucs_list_for_each(group, &nic->groups, list) {
+        ucs_list_for_each(msg, &group->msgs, group_list) {
+            if (ucp_st_fifo_is_doubtful(msg) && (msg->deadline <= now)) {
+                return msg;
+            }
+        }
+    }
+    return NULL;
 }
 
 /* Mark those whose time is over, and have them be cancelled: milliseconds to
@@ -175,11 +213,12 @@ static int ucp_st_fifo_mark_overdue(ucp_st_fifo_nic_t *nic)
 
     ucs_list_for_each(group, &nic->groups, list) {
         ucs_list_for_each(msg, &group->msgs, group_list) {
-            if (!ucp_st_fifo_is_armed(msg)) {
+            if (!ucp_st_fifo_is_armed(msg) && !ucp_st_fifo_is_doubtful(msg)) {
                 continue;
             }
             left = 1 + (int)((msg->deadline - ucp_st_worker_now()) * 1e3);
-            if (left <= 0) { /* without memory: again, soon */
+            left = ucs_max(left, 0);
+            if ((left == 0) && msg->is_ended) { /* without memory: again */
                 msg->is_canceling = (ucp_st_trig_cancel_add(
                                              nic->rail, msg->slot->cntr) ==
                                      UCS_OK);
@@ -191,14 +230,18 @@ static int ucp_st_fifo_mark_overdue(ucp_st_fifo_nic_t *nic)
     return timeout;
 }
 
-/* What was marked does not wait for T any more; or cannot be cancelled, and
- * stays armed: the waits of the queue pass nevertheless */
-static void ucp_st_fifo_canceled(ucp_st_fifo_nic_t *nic, ucs_status_t status)
+/* What was in doubt for long enough fails. What was marked does not wait for T
+ * any more; or cannot be cancelled, and stays armed: the waits of the queue pass
+ * nevertheless. */
+static void ucp_st_fifo_overdue(ucp_st_fifo_nic_t *nic, ucs_status_t status)
 {
     ucp_st_fifo_group_t *group;
     ucp_st_fifo_msg_t *msg;
 
     ++nic->holds;
+    while ((msg = ucp_st_fifo_next_doubt(nic)) != NULL) {
+        ucp_st_fifo_fail(msg, msg->doubt);
+    }
     ucs_list_for_each(group, &nic->groups, list) {
         ucs_list_for_each(msg, &group->msgs, group_list) {
             if (msg->is_canceling && (status == UCS_OK)) {
@@ -216,7 +259,7 @@ static void ucp_st_fifo_canceled(ucp_st_fifo_nic_t *nic, ucs_status_t status)
 }
 
 /* Peers do not help. In the lane's service thread. */
-static int ucp_st_fifo_nic_overdue(ucp_st_worker_h worker)
+static int ucp_st_fifo_nic_look(ucp_st_worker_h worker)
 {
     ucs_list_link_t *nics = &ucp_st_fifos(worker)->nics;
     int timeout           = -1;
@@ -232,7 +275,7 @@ static int ucp_st_fifo_nic_overdue(ucp_st_worker_h worker)
     if (timeout >= 0) {
         status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
         ucs_list_for_each_safe(nic, next, nics, list) {
-            ucp_st_fifo_canceled(nic, status);
+            ucp_st_fifo_overdue(nic, status);
         }
     }
     return timeout;
@@ -258,7 +301,7 @@ static ucs_status_t ucp_st_fifo_nic_open(ucp_st_fifo_nic_t *nic)
     nic->rail       = ucp_st_trig_rma_rail(nic->worker);
     nic->start.fail = ucp_st_fifo_untriggered;
     nic->late.post  = ucp_st_fifo_nic_late;
-    ucp_st_trig_rma_open(nic->worker, ucp_st_fifo_nic_overdue);
+    ucp_st_trig_rma_open(nic->worker, ucp_st_fifo_nic_look);
     status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
     if (status == UCS_OK) {
         status = ucp_st_trig_tally_init(&nic->done, nic->rail);

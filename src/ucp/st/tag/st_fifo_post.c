@@ -18,27 +18,17 @@
 
 _Static_assert(UCP_ST_TRIG_PIECE >= (2 * sizeof(uint64_t)), "both words fit");
 
-/* The message fails for this reason, unless that is the peer's loss: then it
- * fails with the peer */
-static void ucp_st_fifo_nic_failed(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+/* Deferred work is over. What was cancelled was by this side, at its end. If the
+ * peer is lost the message fails with it. */
+static void ucp_st_fifo_nic_ended(ucp_st_fifo_msg_t *msg, ucs_status_t status)
 {
-    if (msg->is_ended) {
+    if ((status == UCS_OK) || (status == UCS_ERR_CANCELED) || msg->is_ended) {
         return;
     }
     if (!msg->fifo->peer->is_self && ucp_st_trig_is_loss(status)) {
         ucp_st_peer_lost(msg->fifo->peer, status);
     } else {
-        /* A bad key: the peer has closed its half */
-        ucp_st_fifo_fail(msg, (status == UCS_ERR_INVALID_ADDR) ?
-                              UCS_ERR_CANCELED : status);
-    }
-}
-
-/* Deferred work is over. What was cancelled was by this side, at its end. */
-static void ucp_st_fifo_nic_ended(ucp_st_fifo_msg_t *msg, ucs_status_t status)
-{
-    if ((status != UCS_OK) && (status != UCS_ERR_CANCELED)) {
-        ucp_st_fifo_nic_failed(msg, status);
+        ucp_st_fifo_nic_doubt(msg, status);
     }
 }
 
@@ -359,7 +349,7 @@ static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
         }
         ucp_st_fifo_msg_done(msg);
         if (status != UCS_OK) {
-            ucp_st_fifo_nic_failed(msg, status);
+            ucp_st_fifo_fail(msg, status);
         }
     }
 }
