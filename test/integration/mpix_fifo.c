@@ -17,6 +17,8 @@
 #define LARGE  100000 /* Words: more than MPI sends at once */
 #define ROUNDS 40
 
+#define UNPACK_BLOCKS 1000000
+
 #define RANDOM_MSGS  300
 #define RANDOM_WORDS 3000
 #define RANDOM_COMMS 3
@@ -183,6 +185,33 @@ static void test_datatypes(void)
     }
     MPIX_OK(MPIX_Queue_wait(queue));
     MPI_Type_free(&type);
+}
+
+/* The host's wait for the queue covers the copies of a receive with gaps, of
+ * which there are many here. */
+static void test_unpack(void)
+{
+    int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
+    int *in  = calloc(2 * UNPACK_BLOCKS, sizeof(*in));
+    MPI_Request requests[2];
+    MPI_Datatype type;
+
+    MPI_Type_vector(UNPACK_BLOCKS, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    out[UNPACK_BLOCKS - 1] = mpix_test.rank + 1;
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, UNPACK_BLOCKS, MPI_INT, mpix_test.right, TAG,
+                              queue, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_CHECK(in[2 * (UNPACK_BLOCKS - 1)] == (mpix_test.left + 1), "%d",
+               in[2 * (UNPACK_BLOCKS - 1)]);
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPI_Type_free(&type);
+    free(out);
+    free(in);
 }
 
 static void test_null_and_self(void)
@@ -593,6 +622,7 @@ int main(int argc, char **argv)
         {"ring", test_ring},
         {"requests", test_requests},
         {"datatypes", test_datatypes},
+        {"unpack", test_unpack},
         {"null_and_self", test_null_and_self},
         {"both_ways", test_both_ways},
         {"many_ahead", test_many_ahead},
