@@ -385,6 +385,71 @@ static void test_truncation(void)
     test_requests();
 }
 
+/* The sender's part: the second message is too long, which ends the first one
+ * before the stream gets to it */
+static void fail_send(int *go)
+{
+    MPI_Request requests[2];
+    int out[20] = {0};
+    MPIX_Queue other;
+
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, go));
+    MPIX_OK(MPIX_Enqueue_send(out, 10, MPI_INT, 1, 13, other, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 20, MPI_INT, 1, 14, other, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    __atomic_store_n(go, 1, __ATOMIC_RELEASE);
+    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Free_queue(other));
+}
+
+/* A receive with gaps fails behind its match, while the stream is held before
+ * the wait for it. The application has the buffer back, and keeps it. */
+static void test_fail_matched(void)
+{
+    MPI_Request requests[2];
+    MPIX_Queue queues[2];
+    MPI_Datatype type;
+    int in[20], word, i;
+    static int go;
+
+    go = 0;
+    if (mpix_test.rank == 0) {
+        if (mpix_test.size > 1) {
+            fail_send(&go);
+        }
+        return;
+    }
+    if (mpix_test.rank > 1) {
+        return;
+    }
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, 0, 13, queues[0], &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, 0, 14, queues[1],
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queues[0]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1]));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Enqueue_wait(queues[0]));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    memset(in, -1, sizeof(in));
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (i = 0; i < 20; ++i) {
+        MPIX_CHECK(in[i] == -1, "in[%d] is %d", i, in[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+    }
+    MPI_Type_free(&type);
+}
+
 /* A queue is freed with messages that are not over: those whose start was
  * enqueued arrive, the others are cancelled */
 static void test_free_queue(void)
@@ -628,6 +693,7 @@ int main(int argc, char **argv)
         {"many_ahead", test_many_ahead},
         {"refuse", test_refuse},
         {"truncation", test_truncation},
+        {"fail_matched", test_fail_matched},
         {"free_queue", test_free_queue},
         {"random", test_random},
         {NULL, NULL}
