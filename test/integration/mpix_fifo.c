@@ -18,6 +18,8 @@
 #define ROUNDS 40
 
 #define UNPACK_BLOCKS 1000000
+#define OPEN          40 /* Receives: more than a call looks at */
+#define SWEEP_TIME    20 /* Seconds */
 
 #define RANDOM_MSGS  300
 #define RANDOM_WORDS 3000
@@ -222,8 +224,8 @@ static void test_null_and_self(void)
 
     MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.rank, 8, queue,
                               &requests[0]));
-    MPIX_OK(MPIX_Enqueue_recv(&none, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
-                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_recv(&none, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG,
+                              queue, &requests[1]));
     MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
                               &requests[2]));
     MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.rank, 8, queue,
@@ -317,6 +319,46 @@ static void test_many_ahead(void)
                        "in[%d][%d] is %d", k, i, in[k][i]);
         }
     }
+}
+
+/* Calls that enqueue, also in vain, complete what is over behind receives that
+ * stay open: MPI's own call looks whether they have. */
+static void test_sweep(void)
+{
+    int (*look)(MPI_Request, int*, MPI_Status*) =
+            mpix_test_past("MPI_Request_get_status");
+    const double end = MPI_Wtime() + SWEEP_TIME;
+    int out = 1, in = 0, open[OPEN], flag, i;
+    MPI_Request requests[2], opens[2 * OPEN], none;
+    MPIX_Queue other;
+
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    for (i = 0; i < OPEN; ++i) {
+        MPIX_OK(MPIX_Enqueue_recv(&open[i], 1, MPI_INT, mpix_test.left, 15,
+                                  other, &opens[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    do {
+        MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.left,
+                                               MPI_ANY_TAG, queue, &none));
+        MPIX_OK(look(requests[0], &flag, MPI_STATUS_IGNORE));
+    } while (!flag && (MPI_Wtime() < end));
+    MPIX_CHECK(flag, "it is not complete");
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; i < OPEN; ++i) {
+        MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, 15, other,
+                                  &opens[OPEN + i]));
+    }
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPI_Waitall(2 * OPEN, opens, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Free_queue(other));
 }
 
 static void test_refuse(void)
@@ -691,6 +733,7 @@ int main(int argc, char **argv)
         {"null_and_self", test_null_and_self},
         {"both_ways", test_both_ways},
         {"many_ahead", test_many_ahead},
+        {"sweep", test_sweep},
         {"refuse", test_refuse},
         {"truncation", test_truncation},
         {"fail_matched", test_fail_matched},

@@ -51,7 +51,8 @@ typedef struct mpix_fifo_unpack {
 static struct {
     pthread_mutex_t    lock;
     khash_t(mpix_fifo) table;  /* By outer request */
-    ucs_list_link_t    list;   /* Oldest first */
+    ucs_list_link_t    list;   /* Those that a sweep has looked at last come
+                                  last */
     uint64_t           count;  /* Started so far; atomic */
 } mpix_fifo = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -128,8 +129,8 @@ static void mpix_fifo_pack_func(void *arg)
 
 static int mpix_fifo_check(const mpix_msg_args_t *args)
 {
-    if (args->is_recv && ((args->rank == MPI_ANY_SOURCE) ||
-                          (args->tag == MPI_ANY_TAG))) {
+    if (args->is_recv && (args->rank != MPI_PROC_NULL) &&
+        ((args->rank == MPI_ANY_SOURCE) || (args->tag == MPI_ANY_TAG))) {
         return mpix_fail(args->func, (args->tag == MPI_ANY_TAG) ? MPI_ERR_TAG :
                                                                   MPI_ERR_RANK,
                          "%s: the communicator is for queues only "
@@ -498,22 +499,29 @@ void mpix_fifo_poll(int count, const MPI_Request requests[])
     }
 }
 
-/* Completes those that are over, up to so many that are not; 0: all. */
+/* Completes those that are over, up to so many that are not; 0: all. The next
+ * call begins with others: these go to the end of the list. */
 static void mpix_fifo_end_all(unsigned max_looks)
 {
     unsigned looks = 0;
     mpix_msg_t *msg, *tmp;
-    ucs_list_link_t over;
+    ucs_list_link_t over, open;
 
     ucs_list_head_init(&over);
+    ucs_list_head_init(&open);
     pthread_mutex_lock(&mpix_fifo.lock);
     ucs_list_for_each_safe(msg, tmp, &mpix_fifo.list, list) {
         if (mpix_fifo_take(msg, 0)) {
             ucs_list_add_tail(&over, &msg->list);
-        } else if (++looks == max_looks) {
+            continue;
+        }
+        ucs_list_del(&msg->list);
+        ucs_list_add_tail(&open, &msg->list);
+        if (++looks == max_looks) {
             break;
         }
     }
+    ucs_list_splice_tail(&mpix_fifo.list, &open);
     pthread_mutex_unlock(&mpix_fifo.lock);
     while (!ucs_list_is_empty(&over)) {
         mpix_fifo_end(ucs_list_extract_head(&over, mpix_msg_t, list));
@@ -550,6 +558,19 @@ void mpix_fifo_cancel(mpix_batch_t *batch)
     }
 }
 
+/* Ends a message that is not over. The st worker goes on with it, and may read
+ * or write what it is packed into until the process ends: that memory is not
+ * given back. */
+static void mpix_fifo_abandon(mpix_msg_t *msg)
+{
+    if ((msg->buffer != NULL) && (msg->buffer->packed != NULL)) {
+        __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+        msg->unpack = NULL;
+    }
+    msg->info.status = UCS_ERR_CANCELED;
+    mpix_fifo_end(msg);
+}
+
 void mpix_fifo_stop(void)
 {
     unsigned count = 0;
@@ -558,8 +579,7 @@ void mpix_fifo_stop(void)
     mpix_fifo_look();
     while (!ucs_list_is_empty(&mpix_fifo.list)) { /* Nobody else calls now */
         msg = ucs_list_extract_head(&mpix_fifo.list, mpix_msg_t, list);
-        msg->info.status = UCS_ERR_CANCELED;
-        mpix_fifo_end(msg);
+        mpix_fifo_abandon(msg);
         ++count;
     }
     kh_clear(mpix_fifo, &mpix_fifo.table);
