@@ -23,7 +23,7 @@
 KHASH_MAP_INIT_INT64(mpix_fifo, mpix_msg_t*)
 
 
-/* From IDLE it goes to RUN, by who unpacks, and then to DONE; or to VOID. */
+/* States of what is to be unpacked: one side alone ends the first one. */
 enum {
     MPIX_FIFO_UNPACK_IDLE,
     MPIX_FIFO_UNPACK_RUN,

@@ -242,10 +242,14 @@ static int mpix_only_exchange(const char *func, MPI_Comm handle, int is_only)
  * context that is used again still meets the old numbers. */
 static int mpix_only_agree_comm(const char *func, mpix_comm_t *comm, int value)
 {
-    int is_only      = (value < 0) ? comm->is_only : value;
-    uint64_t mine[2] = {value >= 0, mpix_only.epoch};
+    uint64_t mine[2] = {value >= 0};
     uint64_t most[2];
-    int rc;
+    int rc, is_only;
+
+    mpix_lock();
+    is_only = (value < 0) ? comm->is_only : value;
+    mine[1] = mpix_only.epoch;
+    mpix_unlock();
 
     rc = PMPI_Allreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, comm->handle);
     if ((rc != MPI_SUCCESS) || !most[0]) {
