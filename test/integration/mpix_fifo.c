@@ -5,27 +5,26 @@
  * not asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all
  * communicators are such.
  */
+#include "mpix_fifo.h"
 #include "mpix_test.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define TAG    3
 #define COUNT  16
 #define LARGE  100000 /* Words: more than MPI sends at once */
 #define ROUNDS 40
 
-#define RANDOM_MSGS  300
-#define RANDOM_WORDS 3000
-#define RANDOM_COMMS 3
+#define UNPACK_BLOCKS 1000000
+#define OPEN          40 /* Receives: more than a call looks at */
+#define SWEEP_TIME    20 /* Seconds */
 
 static MPI_Comm only;
 static MPIX_Queue queue; /* Of it */
 
 
-static MPI_Comm make_only(const char *value)
+MPI_Comm make_only(const char *value)
 {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Info info;
@@ -185,6 +184,33 @@ static void test_datatypes(void)
     MPI_Type_free(&type);
 }
 
+/* The host's wait for the queue covers the copies of a receive with gaps, of
+ * which there are many here. */
+static void test_unpack(void)
+{
+    int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
+    int *in  = calloc(2 * UNPACK_BLOCKS, sizeof(*in));
+    MPI_Request requests[2];
+    MPI_Datatype type;
+
+    MPI_Type_vector(UNPACK_BLOCKS, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    out[UNPACK_BLOCKS - 1] = mpix_test.rank + 1;
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, UNPACK_BLOCKS, MPI_INT, mpix_test.right, TAG,
+                              queue, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    MPIX_OK(MPIX_Queue_wait(queue));
+    MPIX_CHECK(in[2 * (UNPACK_BLOCKS - 1)] == (mpix_test.left + 1), "%d",
+               in[2 * (UNPACK_BLOCKS - 1)]);
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPI_Type_free(&type);
+    free(out);
+    free(in);
+}
+
 static void test_null_and_self(void)
 {
     int out = 5, in = 0, none = 7;
@@ -193,8 +219,8 @@ static void test_null_and_self(void)
 
     MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.rank, 8, queue,
                               &requests[0]));
-    MPIX_OK(MPIX_Enqueue_recv(&none, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
-                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_recv(&none, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG,
+                              queue, &requests[1]));
     MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, MPI_PROC_NULL, 8, queue,
                               &requests[2]));
     MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.rank, 8, queue,
@@ -290,6 +316,46 @@ static void test_many_ahead(void)
     }
 }
 
+/* Calls that enqueue, also in vain, complete what is over behind receives that
+ * stay open: MPI's own call looks whether they have. */
+static void test_sweep(void)
+{
+    int (*look)(MPI_Request, int*, MPI_Status*) =
+            mpix_test_past("MPI_Request_get_status");
+    const double end = MPI_Wtime() + SWEEP_TIME;
+    int out = 1, in = 0, open[OPEN], flag, i;
+    MPI_Request requests[2], opens[2 * OPEN], none;
+    MPIX_Queue other;
+
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    for (i = 0; i < OPEN; ++i) {
+        MPIX_OK(MPIX_Enqueue_recv(&open[i], 1, MPI_INT, mpix_test.left, 15,
+                                  other, &opens[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.left, TAG, queue,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, TAG, queue,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queue));
+    MPIX_OK(MPIX_Enqueue_wait(queue));
+    do {
+        MPIX_IS(MPI_ERR_TAG, MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.left,
+                                               MPI_ANY_TAG, queue, &none));
+        MPIX_OK(look(requests[0], &flag, MPI_STATUS_IGNORE));
+    } while (!flag && (MPI_Wtime() < end));
+    MPIX_CHECK(flag, "it is not complete");
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; i < OPEN; ++i) {
+        MPIX_OK(MPIX_Enqueue_send(&out, 1, MPI_INT, mpix_test.right, 15, other,
+                                  &opens[OPEN + i]));
+    }
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPI_Waitall(2 * OPEN, opens, MPI_STATUSES_IGNORE));
+    MPIX_OK(MPIX_Free_queue(other));
+}
+
 static void test_refuse(void)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -314,6 +380,87 @@ static void test_refuse(void)
                  (mpix_test.rank == 1) ? "true" : "false");
     MPIX_IS(MPI_ERR_INFO_VALUE, MPI_Comm_set_info(comm, info));
     MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+}
+
+/* One message around the ring, of a communicator that is for queues only */
+static void pass_one(MPI_Comm comm, int tag)
+{
+    MPI_Request requests[2];
+    MPIX_Queue other;
+    int in = -1;
+
+    MPIX_OK(MPIX_Create_queue_comm(comm, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Enqueue_recv(&in, 1, MPI_INT, mpix_test.left, tag, other,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&mpix_test.rank, 1, MPI_INT, mpix_test.right, tag,
+                              other, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    MPIX_CHECK(in == mpix_test.left, "%d", in);
+    MPIX_OK(MPIX_Free_queue(other));
+}
+
+/* Info that does not name the key leaves the communicator as it is; those that
+ * do not name it agree with those that name what it says already */
+static void test_info(void)
+{
+    MPI_Comm comm = make_only("true");
+    MPIX_Queue_stats before, after;
+    MPI_Info info;
+
+    MPIX_OK(MPIX_Queue_get_stats(&before));
+    MPI_Info_create(&info);
+    MPIX_OK(MPI_Comm_set_info(comm, info));
+    pass_one(comm, TAG);
+    if (mpix_test.rank == 0) {
+        MPI_Info_set(info, "mpix_queue_only", "true");
+    }
+    MPIX_OK(MPI_Comm_set_info(comm, info));
+    pass_one(comm, TAG);
+    MPIX_OK(MPIX_Queue_get_stats(&after));
+    MPIX_CHECK((after.queue_messages - before.queue_messages) == 4, "%d",
+               (int)(after.queue_messages - before.queue_messages));
+    if (mpix_test.rank == 0) {
+        MPI_Info_set(info, "mpix_queue_only", "false");
+    }
+    if (mpix_test.size > 1) {
+        MPIX_IS(MPI_ERR_INFO_VALUE, MPI_Comm_set_info(comm, info));
+    }
+    MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+}
+
+/* A queue fails with a receive that nobody has sent anything to. A communicator
+ * that has the same context afterwards begins anew. */
+static void test_context(void)
+{
+    int out[2] = {1, 2}, in[2], i;
+    MPI_Request requests[3];
+    MPIX_Queue other;
+    MPI_Comm comm;
+
+    if (getenv("MPIX_QUEUE_ONLY") != NULL) {
+        return; /* contexts are all that tells such communicators apart */
+    }
+    comm = make_only("true");
+    MPIX_OK(MPIX_Create_queue_comm(comm, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Enqueue_recv(&in[0], 1, MPI_INT, mpix_test.left, 16, other,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&in[1], 1, MPI_INT, mpix_test.left, 17, other,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_send(out, 2, MPI_INT, mpix_test.right, 17, other,
+                              &requests[2]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    for (i = 0; i < 3; ++i) {
+        MPIX_CHECK(MPI_Wait(&requests[i], MPI_STATUS_IGNORE) != MPI_SUCCESS,
+                   "message %d has not failed", i);
+    }
+    MPIX_OK(MPIX_Free_queue(other));
+    MPI_Comm_free(&comm);
+
+    comm = make_only("true");
+    pass_one(comm, 16);
     MPI_Comm_free(&comm);
 }
 
@@ -356,6 +503,71 @@ static void test_truncation(void)
     test_requests();
 }
 
+/* The sender's part: the second message is too long, which ends the first one
+ * before the stream gets to it */
+static void fail_send(int *go)
+{
+    MPI_Request requests[2];
+    int out[20] = {0};
+    MPIX_Queue other;
+
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, go));
+    MPIX_OK(MPIX_Enqueue_send(out, 10, MPI_INT, 1, 13, other, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 20, MPI_INT, 1, 14, other, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    __atomic_store_n(go, 1, __ATOMIC_RELEASE);
+    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Free_queue(other));
+}
+
+/* A receive with gaps fails behind its match, while the stream is held before
+ * the wait for it. The application has the buffer back, and keeps it. */
+static void test_fail_matched(void)
+{
+    MPI_Request requests[2];
+    MPIX_Queue queues[2];
+    MPI_Datatype type;
+    int in[20], word, i;
+    static int go;
+
+    go = 0;
+    if (mpix_test.rank == 0) {
+        if (mpix_test.size > 1) {
+            fail_send(&go);
+        }
+        return;
+    }
+    if (mpix_test.rank > 1) {
+        return;
+    }
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, 0, 13, queues[0], &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, 0, 14, queues[1],
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queues[0]));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Enqueue_wait(queues[0]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1])); /* the other one fails by that */
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    memset(in, -1, sizeof(in));
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (i = 0; i < 20; ++i) {
+        MPIX_CHECK(in[i] == -1, "in[%d] is %d", i, in[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+    }
+    MPI_Type_free(&type);
+}
+
 /* A queue is freed with messages that are not over: those whose start was
  * enqueued arrive, the others are cancelled */
 static void test_free_queue(void)
@@ -382,222 +594,22 @@ static void test_free_queue(void)
                in[1]);
 }
 
-/* A message of a random program, which all ranks draw alike. */
-typedef struct {
-    int         comm;  /* RANDOM_COMMS: a plain one of MPI, on MPI_COMM_WORLD */
-    int         rank[2]; /* The sender's and the receiver's there */
-    int         tag;
-    int         words;
-    uint64_t    *buffer[2];
-    MPI_Request request[2];
-} random_msg_t;
-
-static random_msg_t msgs[RANDOM_MSGS];
-static MPI_Comm drawn_comms[RANDOM_COMMS];
-static MPIX_Queue drawn_queues[RANDOM_COMMS][2];
-
-static unsigned draw(uint64_t *state, unsigned limit)
-{
-    *state = (*state * 6364136223846793005u) + 1442695040888963407u;
-    return (unsigned)(*state >> 33) % limit;
-}
-
-/* Ranks of the last communicator count down */
-static int random_rank(int comm)
-{
-    return (comm == (RANDOM_COMMS - 1)) ? (mpix_test.size - 1 - mpix_test.rank)
-                                        : mpix_test.rank;
-}
-
-/* Of messages that keep their order, the same at either side */
-static unsigned random_group(const random_msg_t *msg)
-{
-    return (unsigned)((((((msg->comm * mpix_test.size) + msg->rank[0]) *
-                         mpix_test.size) + msg->rank[1]) * 3) + msg->tag);
-}
-
-static void random_post(random_msg_t *msg, int is_recv)
-{
-    int count     = msg->words + (is_recv * (msg->tag + msg->comm));
-    uint64_t *buf = msg->buffer[is_recv];
-    int peer      = msg->rank[!is_recv];
-    MPIX_Queue q;
-
-    if (msg->comm == RANDOM_COMMS) {
-        MPIX_OK((is_recv ? MPI_Irecv(buf, count, MPI_UINT64_T, peer, msg->tag,
-                                     MPI_COMM_WORLD, &msg->request[1]) :
-                           MPI_Isend(buf, count, MPI_UINT64_T, peer, msg->tag,
-                                     MPI_COMM_WORLD, &msg->request[0])));
-        return;
-    }
-    q = drawn_queues[msg->comm][(random_group(msg) + (unsigned)is_recv) % 2];
-    if (is_recv) {
-        MPIX_OK(MPIX_Enqueue_recv(buf, count, MPI_UINT64_T, peer, msg->tag, q,
-                                  &msg->request[1]));
-    } else {
-        MPIX_OK(MPIX_Enqueue_send(buf, count, MPI_UINT64_T, peer, msg->tag, q,
-                                  &msg->request[0]));
-    }
-}
-
-/* The calls are macros */
-static int random_start(MPIX_Queue q)
-{
-    return MPIX_Enqueue_start(q);
-}
-
-static int random_wait(MPIX_Queue q)
-{
-    return MPIX_Enqueue_wait(q);
-}
-
-static void random_queues(int (*call)(MPIX_Queue queue))
-{
-    int i;
-
-    for (i = 0; i < (2 * RANDOM_COMMS); ++i) {
-        MPIX_OK(call(drawn_queues[i / 2][i % 2]));
-    }
-}
-
-/* Some messages: each rank enqueues its part in an order of its own, and starts
- * all of it before it waits for any. */
-static void random_round(int first, int last, uint64_t *mine)
-{
-    unsigned turn = draw(mine, 1000);
-    unsigned i, q;
-    int k, side;
-
-    for (i = 0; i < 7; ++i) {
-        for (k = first; k < last; ++k) {
-            for (side = 1; side >= 0; --side) {
-                if ((msgs[k].rank[side] == random_rank(msgs[k].comm)) &&
-                    (((random_group(&msgs[k]) + turn + (unsigned)side) % 7) ==
-                     i)) {
-                    random_post(&msgs[k], side);
-                }
-            }
-            if (draw(mine, 8) == 0) {
-                q = draw(mine, 2 * RANDOM_COMMS);
-                MPIX_OK(random_start(drawn_queues[q / 2][q % 2]));
-            }
-        }
-    }
-    random_queues(random_start);
-    if (draw(mine, 3) > 0) {
-        random_queues(random_wait);
-    }
-    if (draw(mine, 4) == 0) {
-        k    = first + (int)draw(mine, (unsigned)(last - first));
-        side = (int)draw(mine, 2);
-        MPIX_OK(MPI_Wait(&msgs[k].request[side], MPI_STATUS_IGNORE));
-    }
-    if (draw(mine, 5) == 0) {
-        random_queues(MPIX_Queue_wait);
-    }
-}
-
-static void random_draw(random_msg_t *msg, uint64_t *all, int index)
-{
-    int i;
-
-    msg->comm  = (int)draw(all, RANDOM_COMMS + 1);
-    msg->tag   = (int)draw(all, 3);
-    msg->words = (int)draw(all, RANDOM_WORDS);
-    msg->words = (draw(all, 2) == 0) ? 0 : msg->words;
-    for (i = 0; i < 2; ++i) {
-        msg->rank[i]    = (int)draw(all, (unsigned)mpix_test.size);
-        msg->request[i] = MPI_REQUEST_NULL;
-        msg->buffer[i]  = calloc(RANDOM_WORDS + 8, sizeof(uint64_t));
-    }
-    for (i = 0; i < msg->words; ++i) {
-        msg->buffer[0][i] = ((uint64_t)index << 32) | (unsigned)(i + 1);
-    }
-}
-
-static void random_check(random_msg_t *msg)
-{
-    int i, is_mine;
-
-    for (i = 0; i < 2; ++i) {
-        MPIX_OK(MPI_Wait(&msg->request[i], MPI_STATUS_IGNORE));
-    }
-    is_mine = (msg->rank[1] == random_rank(msg->comm));
-    for (i = 0; i < (RANDOM_WORDS + 8); ++i) {
-        if (msg->buffer[1][i] != (is_mine ? msg->buffer[0][i] : 0)) {
-            MPIX_CHECK(0, "message %d, word %d", (int)(msg - msgs), i);
-            break;
-        }
-    }
-    free(msg->buffer[0]);
-    free(msg->buffer[1]);
-}
-
-static void random_comms(void)
-{
-    MPI_Info info;
-    int i;
-
-    drawn_comms[0] = make_only("true");
-    drawn_comms[1] = make_only("true");
-    MPIX_OK(MPI_Comm_split(MPI_COMM_WORLD, 0, mpix_test.size - mpix_test.rank,
-                           &drawn_comms[2]));
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "mpix_queue_only", "true");
-    MPIX_OK(MPI_Comm_set_info(drawn_comms[2], info));
-    MPI_Info_free(&info);
-    for (i = 0; i < (2 * RANDOM_COMMS); ++i) {
-        MPIX_OK(MPIX_Create_queue_comm(drawn_comms[i / 2], mpix_test.stream,
-                                       &drawn_queues[i / 2][i % 2]));
-    }
-}
-
-/* A random program, with plain messages of MPI beside it. ST_SEED of the
- * environment replays it. */
-static void test_random(void)
-{
-    const char *text = getenv("ST_SEED");
-    uint64_t seed    = (text != NULL) ? strtoull(text, NULL, 10) :
-                                        (uint64_t)getpid();
-    uint64_t mine;
-    int first, last, i;
-
-    MPI_Bcast(&seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    if (mpix_test.rank == 0) {
-        printf("mpix_fifo.random: ST_SEED=%llu\n", (unsigned long long)seed);
-    }
-    random_comms();
-    mine = seed + (uint64_t)mpix_test.rank;
-    for (i = 0; i < RANDOM_MSGS; ++i) {
-        random_draw(&msgs[i], &seed, i);
-    }
-    for (first = 0; first < RANDOM_MSGS; first = last) {
-        last = first + 1 + (int)draw(&seed, 20);
-        last = (last > RANDOM_MSGS) ? RANDOM_MSGS : last;
-        random_round(first, last, &mine);
-    }
-    random_queues(random_wait);
-    random_queues(MPIX_Queue_wait);
-    for (i = 0; i < RANDOM_MSGS; ++i) {
-        random_check(&msgs[i]);
-    }
-    random_queues(MPIX_Free_queue);
-    for (i = 0; i < RANDOM_COMMS; ++i) {
-        MPI_Comm_free(&drawn_comms[i]);
-    }
-}
-
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"ring", test_ring},
         {"requests", test_requests},
         {"datatypes", test_datatypes},
+        {"unpack", test_unpack},
         {"null_and_self", test_null_and_self},
         {"both_ways", test_both_ways},
         {"many_ahead", test_many_ahead},
+        {"sweep", test_sweep},
         {"refuse", test_refuse},
+        {"info", test_info},
+        {"context", test_context},
         {"truncation", test_truncation},
+        {"fail_matched", test_fail_matched},
         {"free_queue", test_free_queue},
         {"random", test_random},
         {NULL, NULL}

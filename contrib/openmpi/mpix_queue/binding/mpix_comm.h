@@ -42,6 +42,8 @@ typedef struct mpix_comm {
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
     unsigned        colls;  /* Persistent collectives that were made */
     int             is_only; /* Its messages are of queues only */
+    uint64_t        epoch;  /* Of such messages, the same at all its processes;
+                               0: none */
     int             in_node; /* All its processes are in one; -1: unknown */
 } mpix_comm_t;
 

@@ -479,9 +479,8 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
     return mpix_batch_enqueue_queue(&args, queue, request);
 }
 
-/* Enqueues a start or a wait, whose last command tells that it has passed. */
-static int mpix_batch_command(const char *func, struct mpix_queue *queue,
-                              const ucs_gstream_cmd_t *cmds, size_t count)
+int mpix_batch_command(const char *func, struct mpix_queue *queue,
+                       const ucs_gstream_cmd_t *cmds, size_t count)
 {
     ucs_status_t status = ucs_gstream_enqueue(queue->stream, cmds, count);
 

@@ -33,6 +33,8 @@
 
 #include <stdint.h>
 
+struct mpix_queue;
+
 
 /* What the application gives. */
 typedef struct mpix_msg_args {
@@ -65,7 +67,7 @@ typedef struct mpix_batch {
                                    completed; protected by their own lock */
     uint64_t          settled;  /* Messages that were waited for, when the list
                                    was last looked through; the same lock */
-    uint64_t          commands; /* Starts and waits that were enqueued */
+    uint64_t          commands; /* mpix_batch_command() so far */
     volatile uint64_t *passed;  /* Of these, those that the stream has run;
                                    stored by it */
     volatile uint64_t *done;    /* Of these, those that are over: the stream
@@ -118,7 +120,12 @@ typedef struct mpix_msg {
 } mpix_msg_t;
 
 
-/* Non-zero if the stream has run all starts and waits. */
+/* Enqueue commands, the last of which adds 1 to the batch's 'passed'. Returns
+ * an MPI code that is not raised. */
+int mpix_batch_command(const char *func, struct mpix_queue *queue,
+                       const ucs_gstream_cmd_t *cmds, size_t count);
+
+/* Non-zero if the stream has run all of these. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
 
 /* Cancel the messages that are not started. MPI calls back: without the

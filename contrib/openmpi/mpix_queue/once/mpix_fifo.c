@@ -23,23 +23,36 @@
 KHASH_MAP_INIT_INT64(mpix_fifo, mpix_msg_t*)
 
 
+/* States of what is to be unpacked: one side alone ends the first one. */
+enum {
+    MPIX_FIFO_UNPACK_IDLE,
+    MPIX_FIFO_UNPACK_RUN,
+    MPIX_FIFO_UNPACK_DONE,
+    MPIX_FIFO_UNPACK_VOID /* It has failed: nobody unpacks any more */
+};
+
 /* A received message that is to be unpacked by the stream, or by the host if no
  * wait was enqueued. */
 typedef struct mpix_fifo_unpack {
-    unsigned      refs;   /* The message's, and the stream's; atomic */
-    mpix_buffer_t *buffer;/* A reference */
-    uint64_t      actual; /* Bytes, set by the st worker */
-    int           is_given; /* To the stream */
-    int           is_run; /* By it; atomic */
+    unsigned        refs;   /* The message's, and the stream's; atomic */
+    ucs_list_link_t list;   /* Of those that a call gives to the stream; that
+                               call's, as is the next one */
+    mpix_batch_t    *batch; /* Of the queue: it stays until this has passed */
+    mpix_buffer_t   *buffer;/* A reference */
+    uint64_t        actual; /* Bytes, set by the st worker */
+    int             is_given; /* To the stream; protected by the lock */
+    int             state;  /* Atomic */
 } mpix_fifo_unpack_t;
 
 
 /* Messages that are started and not over. The lock is taken before that of the
- * st worker, and no MPI call is made with it. */
+ * st worker. No MPI call is made with it, and no command is enqueued, which may
+ * block until the stream goes on. */
 static struct {
     pthread_mutex_t    lock;
     khash_t(mpix_fifo) table;  /* By outer request */
-    ucs_list_link_t    list;   /* Oldest first */
+    ucs_list_link_t    list;   /* Those that a sweep has looked at last come
+                                  last */
     uint64_t           count;  /* Started so far; atomic */
 } mpix_fifo = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -55,18 +68,57 @@ static void mpix_fifo_unpack_put(mpix_fifo_unpack_t *unpack)
     }
 }
 
-static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
+/* Changes the state if it is IDLE. Returns the state that was found. */
+static int mpix_fifo_unpack_change(mpix_fifo_unpack_t *unpack, int state)
 {
-    unpack->buffer->actual = __atomic_load_n(&unpack->actual, __ATOMIC_ACQUIRE);
-    mpix_buffer_unpack(unpack->buffer);
-    __atomic_store_n(&unpack->is_run, 1, __ATOMIC_RELEASE);
+    int found = MPIX_FIFO_UNPACK_IDLE;
+
+    (void)__atomic_compare_exchange_n(&unpack->state, &found, state, 0,
+                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return found;
 }
 
-/* For the stream */
+static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
+{
+    if (mpix_fifo_unpack_change(unpack, MPIX_FIFO_UNPACK_RUN) !=
+        MPIX_FIFO_UNPACK_IDLE) {
+        return;
+    }
+
+    unpack->buffer->actual = __atomic_load_n(&unpack->actual, __ATOMIC_ACQUIRE);
+    mpix_buffer_unpack(unpack->buffer);
+    __atomic_store_n(&unpack->state, MPIX_FIFO_UNPACK_DONE, __ATOMIC_RELEASE);
+}
+
+/* A message is over with this status: whether its data is where it belongs. The
+ * host unpacks with the lock what no stream was given, so that a wait that is
+ * enqueued now finds that done. The stream passes its wait for a message that
+ * has failed, too, and must not touch the buffer then, which may be the
+ * application's again. */
+static int mpix_fifo_unpack_end(mpix_fifo_unpack_t *unpack, ucs_status_t status)
+{
+    if (status != UCS_OK) {
+        return mpix_fifo_unpack_change(unpack, MPIX_FIFO_UNPACK_VOID) !=
+               MPIX_FIFO_UNPACK_RUN;
+    }
+
+    if (!unpack->is_given) {
+        mpix_fifo_unpack_now(unpack);
+    }
+    return __atomic_load_n(&unpack->state, __ATOMIC_ACQUIRE) ==
+           MPIX_FIFO_UNPACK_DONE;
+}
+
+/* For the stream: it tells at the end that it has passed, so that the host's
+ * wait for the queue covers it. */
 static void mpix_fifo_unpack_func(void *arg)
 {
-    mpix_fifo_unpack_now(arg);
-    mpix_fifo_unpack_put(arg);
+    mpix_fifo_unpack_t *unpack = arg;
+    mpix_batch_t *batch        = unpack->batch;
+
+    mpix_fifo_unpack_now(unpack);
+    mpix_fifo_unpack_put(unpack);
+    __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
 }
 
 static void mpix_fifo_pack_func(void *arg)
@@ -77,8 +129,8 @@ static void mpix_fifo_pack_func(void *arg)
 
 static int mpix_fifo_check(const mpix_msg_args_t *args)
 {
-    if (args->is_recv && ((args->rank == MPI_ANY_SOURCE) ||
-                          (args->tag == MPI_ANY_TAG))) {
+    if (args->is_recv && (args->rank != MPI_PROC_NULL) &&
+        ((args->rank == MPI_ANY_SOURCE) || (args->tag == MPI_ANY_TAG))) {
         return mpix_fail(args->func, (args->tag == MPI_ANY_TAG) ? MPI_ERR_TAG :
                                                                   MPI_ERR_RANK,
                          "%s: the communicator is for queues only "
@@ -225,31 +277,22 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     return MPI_SUCCESS;
 }
 
-/* Enqueues functions of a list's messages: of sends that are to be packed, or
- * of receives that are to be unpacked. */
-static int mpix_fifo_add_funcs(const char *func, struct mpix_queue *queue,
-                               ucs_list_link_t *list, int is_recv)
+/* Enqueues functions that pack the sends of a list, before their start. */
+static int mpix_fifo_add_packs(const char *func, struct mpix_queue *queue,
+                               ucs_list_link_t *list)
 {
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
-    ucs_status_t status   = UCS_OK;
     mpix_msg_t *msg;
+    ucs_status_t status;
 
     ucs_list_for_each(msg, list, list) {
-        if (msg->is_null || (msg->is_recv != is_recv) ||
-            (msg->buffer->map == NULL) || (msg->is_recv && is_recv &&
-                                           msg->unpack->is_given)) {
+        if (msg->is_null || msg->is_recv || (msg->buffer->map == NULL)) {
             continue;
         }
-        cmd.u.func.func = is_recv ? mpix_fifo_unpack_func : mpix_fifo_pack_func;
-        cmd.u.func.arg  = is_recv ? (void*)msg->unpack : (void*)msg->buffer;
-        if (is_recv) {
-            __atomic_add_fetch(&msg->unpack->refs, 1, __ATOMIC_RELAXED);
-            msg->unpack->is_given = 1;
-        } else {
-            __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
-        }
-        status = ucs_gstream_enqueue(queue->stream, &cmd, 1);
+        __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+        status = ucs_gstream_enqueue_func(queue->stream, mpix_fifo_pack_func,
+                                          msg->buffer);
         if (status != UCS_OK) {
+            mpix_buffer_put(msg->buffer);
             return mpix_fail(func, mpix_status_code(status),
                              "the stream does not take the command: %s",
                              ucs_status_string(status));
@@ -277,7 +320,7 @@ int mpix_fifo_start(const char *func, struct mpix_queue *queue)
         return MPI_SUCCESS;
     }
 
-    rc = mpix_fifo_add_funcs(func, queue, &batch->fifo_enqueued, 0);
+    rc = mpix_fifo_add_packs(func, queue, &batch->fifo_enqueued);
     rc = (rc == MPI_SUCCESS) ?
                  mpix_fifo_status(func,
                                   ucp_st_enqueue_batch_start(queue->st_queue)) :
@@ -300,26 +343,55 @@ int mpix_fifo_start(const char *func, struct mpix_queue *queue)
     return MPI_SUCCESS;
 }
 
-/* The messages of one queue that are started are among all: those of others are
- * passed over. */
-static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue)
+/* Marks what the queue's stream is to unpack, with a reference each. Started
+ * messages of one queue are among all: those of others are passed over. */
+static void mpix_fifo_collect(const struct mpix_queue *queue,
+                              ucs_list_link_t *given)
 {
-    ucs_list_link_t mine;
-    mpix_msg_t *msg, *tmp;
-    int rc;
+    mpix_msg_t *msg;
 
-    ucs_list_head_init(&mine);
     pthread_mutex_lock(&mpix_fifo.lock);
-    ucs_list_for_each_safe(msg, tmp, &mpix_fifo.list, list) {
+    ucs_list_for_each(msg, &mpix_fifo.list, list) {
         if ((msg->batch == queue->batch) && (msg->unpack != NULL) &&
             !msg->unpack->is_given) {
-            ucs_list_del(&msg->list);
-            ucs_list_add_tail(&mine, &msg->list);
+            msg->unpack->is_given = 1;
+            msg->unpack->batch    = msg->batch;
+            __atomic_add_fetch(&msg->unpack->refs, 1, __ATOMIC_RELAXED);
+            ucs_list_add_tail(given, &msg->unpack->list);
         }
     }
-    rc = mpix_fifo_add_funcs(func, queue, &mine, 1);
-    ucs_list_splice_tail(&mpix_fifo.list, &mine);
     pthread_mutex_unlock(&mpix_fifo.lock);
+}
+
+/* The stream does not take it: the host unpacks it, or another wait. */
+static void mpix_fifo_take_back(mpix_fifo_unpack_t *unpack)
+{
+    pthread_mutex_lock(&mpix_fifo.lock);
+    unpack->is_given = 0;
+    pthread_mutex_unlock(&mpix_fifo.lock);
+    mpix_fifo_unpack_put(unpack);
+}
+
+static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue)
+{
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
+    int rc                = MPI_SUCCESS;
+    mpix_fifo_unpack_t *unpack;
+    ucs_list_link_t given;
+
+    ucs_list_head_init(&given);
+    mpix_fifo_collect(queue, &given);
+    cmd.u.func.func = mpix_fifo_unpack_func;
+    while (!ucs_list_is_empty(&given)) {
+        unpack = ucs_list_extract_head(&given, mpix_fifo_unpack_t, list);
+        if (rc == MPI_SUCCESS) {
+            cmd.u.func.arg = unpack;
+            rc             = mpix_batch_command(func, queue, &cmd, 1);
+        }
+        if (rc != MPI_SUCCESS) {
+            mpix_fifo_take_back(unpack);
+        }
+    }
     return rc;
 }
 
@@ -337,8 +409,8 @@ int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
                    rc;
 }
 
-/* Whether a message is over; then it is in the table and the list no more. With
- * the lock. */
+/* Whether a message is over; then it is unpacked, and in the table and the list
+ * no more. With the lock. */
 static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
 {
     ucs_status_t status = UCS_OK;
@@ -349,9 +421,8 @@ static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
                                                                  &msg->info);
     }
     if ((status == UCS_INPROGRESS) ||
-        ((status == UCS_OK) && (msg->unpack != NULL) &&
-         msg->unpack->is_given &&
-         !__atomic_load_n(&msg->unpack->is_run, __ATOMIC_ACQUIRE))) {
+        ((msg->unpack != NULL) &&
+         !mpix_fifo_unpack_end(msg->unpack, status))) {
         return 0;
     }
 
@@ -398,9 +469,6 @@ static void mpix_fifo_end(mpix_msg_t *msg)
                                        (MPI_Count)msg->info.length :
                                        0);
     if (msg->unpack != NULL) {
-        if ((msg->info.status == UCS_OK) && !msg->unpack->is_given) {
-            mpix_fifo_unpack_now(msg->unpack);
-        }
         mpix_fifo_unpack_put(msg->unpack);
     }
     (void)ucp_st_req_free(msg->st_req);
@@ -431,22 +499,29 @@ void mpix_fifo_poll(int count, const MPI_Request requests[])
     }
 }
 
-/* Completes those that are over, up to so many that are not; 0: all. */
+/* Completes those that are over, up to so many that are not; 0: all. The next
+ * call begins with others: these go to the end of the list. */
 static void mpix_fifo_end_all(unsigned max_looks)
 {
     unsigned looks = 0;
     mpix_msg_t *msg, *tmp;
-    ucs_list_link_t over;
+    ucs_list_link_t over, open;
 
     ucs_list_head_init(&over);
+    ucs_list_head_init(&open);
     pthread_mutex_lock(&mpix_fifo.lock);
     ucs_list_for_each_safe(msg, tmp, &mpix_fifo.list, list) {
         if (mpix_fifo_take(msg, 0)) {
             ucs_list_add_tail(&over, &msg->list);
-        } else if (++looks == max_looks) {
+            continue;
+        }
+        ucs_list_del(&msg->list);
+        ucs_list_add_tail(&open, &msg->list);
+        if (++looks == max_looks) {
             break;
         }
     }
+    ucs_list_splice_tail(&mpix_fifo.list, &open);
     pthread_mutex_unlock(&mpix_fifo.lock);
     while (!ucs_list_is_empty(&over)) {
         mpix_fifo_end(ucs_list_extract_head(&over, mpix_msg_t, list));
@@ -483,6 +558,19 @@ void mpix_fifo_cancel(mpix_batch_t *batch)
     }
 }
 
+/* Ends a message that is not over. The st worker goes on with it, and may read
+ * or write what it is packed into until the process ends: that memory is not
+ * given back. */
+static void mpix_fifo_abandon(mpix_msg_t *msg)
+{
+    if ((msg->buffer != NULL) && (msg->buffer->packed != NULL)) {
+        __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+        msg->unpack = NULL;
+    }
+    msg->info.status = UCS_ERR_CANCELED;
+    mpix_fifo_end(msg);
+}
+
 void mpix_fifo_stop(void)
 {
     unsigned count = 0;
@@ -491,8 +579,7 @@ void mpix_fifo_stop(void)
     mpix_fifo_look();
     while (!ucs_list_is_empty(&mpix_fifo.list)) { /* Nobody else calls now */
         msg = ucs_list_extract_head(&mpix_fifo.list, mpix_msg_t, list);
-        msg->info.status = UCS_ERR_CANCELED;
-        mpix_fifo_end(msg);
+        mpix_fifo_abandon(msg);
         ++count;
     }
     kh_clear(mpix_fifo, &mpix_fifo.table);

@@ -13,6 +13,7 @@
 
 #include "mpix_fifo.h"
 #include "binding/mpix_binding.h"
+#include "binding/mpix_capture.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
@@ -20,6 +21,7 @@
 #include "binding/mpix_upcalls.h"
 
 #include <ucs_backoff.h>
+#include <ucs/sys/math.h>
 
 #include <limits.h>
 #include <stdlib.h>
@@ -47,6 +49,7 @@ static struct {
     mpix_only_process_t *processes; /* By rank in MPI_COMM_WORLD */
     int                 count;
     int                 is_forced;
+    uint64_t            epoch; /* The last one of this process */
 } mpix_only;
 
 
@@ -210,17 +213,11 @@ static int mpix_only_check(const char *func, const int lengths[], int size)
 
 /* All processes of a communicator say whether they say so, and if they do,
  * where they are. Returns an MPI code that is not raised, but by MPI. */
-static int mpix_only_agree(const char *func, MPI_Comm handle, int is_only)
+static int mpix_only_exchange(const char *func, MPI_Comm handle, int is_only)
 {
-    int length   = mpix_only_length(func, handle, is_only);
-    int rc, size, is_inter;
-    mpix_comm_t *comm;
+    int length = mpix_only_length(func, handle, is_only);
     int *lengths;
-
-    PMPI_Comm_test_inter(handle, &is_inter);
-    if (is_inter) { /* Each side alone; nobody may say so */
-        return is_only ? mpix_only_check(func, &length, 1) : MPI_SUCCESS;
-    }
+    int rc, size;
 
     PMPI_Comm_size(handle, &size);
     lengths = malloc(size * sizeof(*lengths));
@@ -235,17 +232,66 @@ static int mpix_only_agree(const char *func, MPI_Comm handle, int is_only)
         rc = mpix_only_gather(handle, lengths);
     }
     free(lengths);
-    if ((rc == MPI_SUCCESS) &&
-        ((rc = mpix_comm_get(handle, &comm)) == MPI_SUCCESS)) {
+    return rc;
+}
+
+/* Agrees on what a communicator says from now on. The first time it gets an
+ * epoch, later than all that its processes know. It keeps that: what was sent
+ * before another call is received behind it. With MPIX_QUEUE_ONLY=y, where no
+ * call is collective over each new communicator, they have none: there a
+ * context that is used again still meets the old numbers. */
+static int mpix_only_agree_comm(const char *func, mpix_comm_t *comm, int value)
+{
+    uint64_t mine[2] = {value >= 0};
+    uint64_t most[2];
+    int rc, is_only;
+
+    mpix_lock();
+    is_only = (value < 0) ? comm->is_only : value;
+    mine[1] = mpix_only.epoch;
+    mpix_unlock();
+
+    rc = PMPI_Allreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, comm->handle);
+    if ((rc != MPI_SUCCESS) || !most[0]) {
+        return rc; /* Nobody says anything */
+    }
+
+    rc = mpix_only_exchange(func, comm->handle, is_only);
+    if (rc == MPI_SUCCESS) {
         mpix_lock();
         comm->is_only = is_only;
-        mpix_comm_put(comm);
+        if (is_only && (comm->epoch == 0) && !mpix_only.is_forced) {
+            comm->epoch     = most[1] + 1;
+            mpix_only.epoch = ucs_max(mpix_only.epoch, comm->epoch);
+        }
         mpix_unlock();
     }
     return rc;
 }
 
-/* Whether info says so. */
+/* The value is that of mpix_only_read(). Returns an MPI code that is not
+ * raised, but by MPI. */
+static int mpix_only_agree(const char *func, MPI_Comm handle, int value)
+{
+    mpix_comm_t *comm;
+    int rc, is_inter, length;
+
+    PMPI_Comm_test_inter(handle, &is_inter);
+    if (is_inter) { /* Each side alone; nobody may say so */
+        length = mpix_only_length(func, handle, value > 0);
+        return mpix_only_check(func, &length, 1);
+    }
+
+    rc = mpix_comm_get(handle, &comm);
+    if (rc == MPI_SUCCESS) {
+        rc = mpix_only_agree_comm(func, comm, value);
+        mpix_comm_drop(comm);
+    }
+    return rc;
+}
+
+/* Whether info says so; -1 if it does not name the key: hints stay as they
+ * are. */
 static int mpix_only_read(MPI_Info info)
 {
     char value[8] = "";
@@ -254,7 +300,7 @@ static int mpix_only_read(MPI_Info info)
     if (info != MPI_INFO_NULL) {
         PMPI_Info_get(info, MPIX_ONLY_KEY, sizeof(value) - 1, value, &flag);
     }
-    return flag && !strcmp(value, "true");
+    return flag ? !strcmp(value, "true") : -1;
 }
 
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
@@ -316,7 +362,10 @@ int mpix_only_begin(void)
     return mpix_raise(MPI_COMM_WORLD, rc);
 }
 
-/* The scope is what the binding tells communicators apart by. With the lock. */
+/* The scope is what the binding tells communicators apart by. MPI uses contexts
+ * again: the epoch above their bits tells a communicator from those before it,
+ * whose two sides may have counted differently after an error. Ids of the
+ * binding mpi are used once. With the lock. */
 static int mpix_only_scope(const char *func, mpix_comm_t *comm, int rank,
                            uint64_t *scope_p)
 {
@@ -325,6 +374,9 @@ static int mpix_only_scope(const char *func, mpix_comm_t *comm, int rank,
     int rc = mpix_binding()->resolve(func, &peer, &route);
 
     *scope_p = peer.context;
+    if (!mpix_binding_needs_ids()) {
+        *scope_p += comm->epoch * MPIX_TAG_CONTEXT_BIT;
+    }
     return rc;
 }
 
@@ -375,4 +427,5 @@ void mpix_only_cleanup(void)
     mpix_only.processes = NULL;
     mpix_only.count     = 0;
     mpix_only.is_forced = 0;
+    mpix_only.epoch     = 0;
 }
