@@ -231,8 +231,8 @@ static int ucp_st_fifo_mark_overdue(ucp_st_fifo_nic_t *nic)
 }
 
 /* What was in doubt for long enough fails. What was marked does not wait for T
- * any more; or cannot be cancelled, and stays armed: the waits of the queue pass
- * nevertheless. */
+ * any more; or cannot be cancelled, and stays armed: the waits of the queue
+ * pass nevertheless. */
 static void ucp_st_fifo_overdue(ucp_st_fifo_nic_t *nic, ucs_status_t status)
 {
     ucp_st_fifo_group_t *group;

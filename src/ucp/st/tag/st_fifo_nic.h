@@ -68,8 +68,8 @@ void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg);
  *  long. */
 void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg);
 
-/** A put of it has failed: if the peer does not say soon that its half is closed
- *  that was a fault (trig/st_trig_end.c, "Doubt"). */
+/** A put of it has failed: if the peer does not say soon that its half is
+ *  closed that was a fault (trig/st_trig_end.c, "Doubt"). */
 void ucp_st_fifo_nic_doubt(ucp_st_fifo_msg_t *msg, ucs_status_t status);
 
 /** The queue has failed: its starts have no effect any more. */

@@ -18,8 +18,8 @@
 
 _Static_assert(UCP_ST_TRIG_PIECE >= (2 * sizeof(uint64_t)), "both words fit");
 
-/* Deferred work is over. What was cancelled was by this side, at its end. If the
- * peer is lost the message fails with it. */
+/* Deferred work is over. What was cancelled was by this side, at its end. If
+ * the peer is lost the message fails with it. */
 static void ucp_st_fifo_nic_ended(ucp_st_fifo_msg_t *msg, ucs_status_t status)
 {
     if ((status == UCS_OK) || (status == UCS_ERR_CANCELED) || msg->is_ended) {
