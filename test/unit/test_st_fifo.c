@@ -212,19 +212,21 @@ ST_PAIR_CASE(self)
 }
 
 /* Many tags in one start, both ways, which the two sides enqueue in opposite
- * orders */
+ * orders. What finds no entry is tried again with each that does. The provider
+ * cxi leaks a mapping at each try that it refuses: so there are fewer on it. */
 ST_PAIR_CASE(tags)
 {
     static uint8_t sbuf[2][TAGS][16], rbuf[2][TAGS][16];
     static ucp_st_req_h reqs[2][TAGS][2];
+    int num_tags = st_env_has_provider("cxi") ? 400 : TAGS;
     st_side_t *side;
     int i, k, tag;
 
     for (i = 0; i < 2; ++i) {
         side = &pair->side[i];
-        for (k = 0; k < TAGS; ++k) {
-            tag = (i == 0) ? k : (TAGS - 1 - k);
-            st_fill(sbuf[i][tag], 16, (TAGS * i) + tag);
+        for (k = 0; k < num_tags; ++k) {
+            tag = (i == 0) ? k : (num_tags - 1 - k);
+            st_fill(sbuf[i][tag], 16, (num_tags * i) + tag);
             reqs[i][k][0] = st_fifo_req(side, 1, sbuf[i][tag], 16, tag);
             reqs[i][k][1] = st_fifo_req(side, 0, rbuf[i][tag], 16, tag);
         }
@@ -232,8 +234,8 @@ ST_PAIR_CASE(tags)
     }
     st_pair_sync(pair);
     for (i = 0; i < 2; ++i) {
-        for (k = 0; k < TAGS; ++k) {
-            CU_ASSERT_TRUE(st_check(rbuf[1 - i][k], 16, (TAGS * i) + k));
+        for (k = 0; k < num_tags; ++k) {
+            CU_ASSERT_TRUE(st_check(rbuf[1 - i][k], 16, (num_tags * i) + k));
             CU_ASSERT_EQUAL(st_msg_end(reqs[i][k][0], UCS_OK), 16);
             CU_ASSERT_EQUAL(st_msg_end(reqs[i][k][1], UCS_OK), 16);
         }
