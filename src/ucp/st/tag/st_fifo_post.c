@@ -327,20 +327,25 @@ static ucs_status_t ucp_st_fifo_next_word(ucp_st_fifo_nic_t *nic)
     return UCS_INPROGRESS;
 }
 
-/* All of them, not only the first, which may wait for what a later one does. A
- * failure may take others from the list. */
+/* All of them, not only the first, which may wait for what a later one does; up
+ * to one that the NIC does not take of the host either. A failure may take
+ * others from the list. */
 static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
 {
-    uint64_t begun = ucs_list_is_empty(&nic->todo) ? 0 :
-                     ucp_st_fifo_nic_begun(nic);
     ucs_list_link_t untried;
+    uint64_t begun, refused;
     ucp_st_fifo_msg_t *msg;
     ucs_status_t status;
 
+    if (ucs_list_is_empty(&nic->todo)) {
+        return;
+    }
+    begun   = ucp_st_fifo_nic_begun(nic);
+    refused = nic->rail->refused;
     ucs_list_head_init(&untried);
     ucs_list_splice_tail(&untried, &nic->todo);
     ucs_list_head_init(&nic->todo);
-    while (!ucs_list_is_empty(&untried)) {
+    while (!ucs_list_is_empty(&untried) && (nic->rail->refused == refused)) {
         msg = ucs_list_extract_head(&untried, ucp_st_fifo_msg_t, todo_list);
         ucs_list_add_tail(&nic->todo, &msg->todo_list);
         status = ucp_st_fifo_msg_post(msg, msg->start > begun);
@@ -352,6 +357,7 @@ static void ucp_st_fifo_nic_post_msgs(ucp_st_fifo_nic_t *nic)
             ucp_st_fifo_fail(msg, status);
         }
     }
+    ucs_list_splice_tail(&nic->todo, &untried);
 }
 
 void ucp_st_fifo_nic_post(ucp_st_fifo_nic_t *nic)

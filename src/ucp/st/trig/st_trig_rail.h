@@ -50,6 +50,8 @@ typedef struct ucp_st_trig_rail {
     ucp_st_worker_h       worker;     /* read-only */
     uct_ep_h              self_ep;    /* for the own words */
     unsigned              used;       /* deferred work that is not over */
+    uint64_t              refused;    /* work that was due, and that the NIC did
+                                         not take of the host either */
     unsigned              max_ahead;  /* of that: see
                                          ucp_st_trig_rail_update() */
     ucp_st_trig_slab_t    *slabs;

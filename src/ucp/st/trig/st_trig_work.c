@@ -228,6 +228,7 @@ ucs_status_t ucp_st_trig_line_post(ucp_st_trig_line_t *line,
             if (status == UCS_OK) {
                 ucp_st_trig_proxied(rail->worker);
             }
+            rail->refused += (status == UCS_ERR_NO_RESOURCE);
         }
         if (status == UCS_ERR_NO_RESOURCE) {
             ucp_st_trig_refused(rail->worker);
