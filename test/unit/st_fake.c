@@ -505,27 +505,40 @@ void st_fake_progress(st_fake_t *fake)
     } while ((++i < FAKE_ROUNDS) || !fake_is_settled(fake, round));
 }
 
-void st_fake_send_am(st_fake_t *fake, unsigned id, const st_fake_msg_t *msg)
+static ucs_status_t fake_send_once(st_fake_t *fake, unsigned id,
+                                   const st_fake_msg_t *msg, unsigned flags)
 {
-    unsigned reply            = (id == UCP_ST_NET_AM_RMA) ?
-                                        UCP_AM_SEND_FLAG_REPLY : 0;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
                                  .flags        = UCP_AM_SEND_FLAG_EAGER |
-                                                 reply};
+                                                 flags};
     ucs_status_ptr_t request;
+    ucs_status_t status;
+
+    request = ucp_am_send_nbx(fake->ep, id, msg->data, msg->length,
+                              fake_memory, msg->data_length, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        return UCS_PTR_STATUS(request);
+    }
+    while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
+        st_fake_progress(fake);
+    }
+    ucp_request_free(request);
+    return status;
+}
+
+void st_fake_send_am(st_fake_t *fake, unsigned id, const st_fake_msg_t *msg)
+{
+    unsigned reply = (id == UCP_ST_NET_AM_RMA) ? UCP_AM_SEND_FLAG_REPLY : 0;
 
     if (fake->is_new && (reply != 0)) {
         fake_connect(fake);
         fake->is_new = 0;
     }
-    request = ucp_am_send_nbx(fake->ep, id, msg->data, msg->length,
-                              fake_memory, msg->data_length, &param);
-    while (UCS_PTR_IS_PTR(request) &&
-           (ucp_request_check_status(request) == UCS_INPROGRESS)) {
-        st_fake_progress(fake);
-    }
-    if (UCS_PTR_IS_PTR(request)) {
-        ucp_request_free(request);
+    /* The target may have closed its endpoint for an earlier fault, and UCX
+     * with it what both had opened as one connection */
+    if (fake_send_once(fake, id, msg, reply) != UCS_OK) {
+        fake_connect(fake);
+        CU_ASSERT_EQUAL(fake_send_once(fake, id, msg, reply), UCS_OK);
     }
     st_fake_progress(fake);
 }

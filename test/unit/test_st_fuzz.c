@@ -15,8 +15,6 @@
 #include "uct_errors.h"
 
 #include "core/st_op.h"
-#include "core/st_peer.h"
-#include "core/st_worker.h"
 #include "ctrl/st_net.h"
 
 #include <ucs/sys/math.h>
@@ -397,10 +395,6 @@ static void loop_fifo(bad_loop_t *loop)
             round_fifo_send(loop);
         }
         st_fake_end(&loop->fake);
-        /* What it says last does not come in each case */
-        ucp_st_worker_lock(loop->target->worker);
-        ucp_st_peer_fail(loop->peer, UCS_ERR_CONNECTION_RESET);
-        ucp_st_worker_unlock(loop->target->worker);
         status = ucp_st_queue_wait(loop->target->queue, NULL);
         loop->failures += (status != UCS_OK);
         for (i = 0; i < 4; ++i) {
