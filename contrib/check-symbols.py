@@ -25,9 +25,10 @@ TOP = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 LIBRARIES = {
     "src/ucs_ext/libucs_ext": (
         "src/ucs_ext",
-        # libucp_st alone calls these
-        ["src/ucs_ext/api/ucs_gstream_copy.h", "src/ucs_ext/api/ucs_gstream_ipc.h",
-         "src/ucs_ext/api/ucs_gstream_pair.h"], None),
+        # The other libraries alone call these
+        ["src/ucs_ext/api/ucs_gstream_copy.h", "src/ucs_ext/api/ucs_gstream_gate.h",
+         "src/ucs_ext/api/ucs_gstream_ipc.h", "src/ucs_ext/api/ucs_gstream_pair.h"],
+        None),
     "src/uct/cxi_trig/libuct_cxitrig": ("src/uct/cxi_trig", [], None),
     "src/ucp/st/libucp_st": ("src/ucp/st", [], None),
     # It stands in front of functions of MPI and of UCP, and of MPI's tools

@@ -108,6 +108,52 @@ void st_fifo_run(st_side_t *side, int is_send, void *buffer, size_t length,
     CU_ASSERT_EQUAL(ucp_st_req_free(req), UCS_OK);
 }
 
+void st_some_wait(st_side_t *side, const ucp_st_req_h *reqs, size_t count)
+{
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(side->queue, reqs, count),
+                    UCS_OK);
+}
+
+/* B sends message 3 behind its receive of 2, to which A's send of 1 has to wait.
+ * B's streams passes its waits for 2, for 1 and 2 again, and then for what is
+ * complete already. */
+void st_some_run(st_pair_t *pair, st_req_func_t req)
+{
+    static uint64_t sent[4] = {0, 11, 12, 13}, got[4];
+    st_side_t *a            = &pair->side[ST_A];
+    st_side_t *b            = &pair->side[ST_B];
+    ucp_st_req_h sends[4], recvs[4];
+    int i;
+
+    for (i = 1; i <= 3; ++i) {
+        got[i] = 0;
+    }
+    recvs[1] = req(b, 0, &got[1], 8, 1);
+    recvs[2] = req(b, 0, &got[2], 8, 2);
+    st_batch_start(b);
+    st_some_wait(b, &recvs[2], 1);
+    sends[3] = req(b, 1, &sent[3], 8, 3);
+    st_batch_start(b);
+    st_some_wait(b, &recvs[1], 2);
+
+    recvs[3] = req(a, 0, &got[3], 8, 3);
+    sends[2] = req(a, 1, &sent[2], 8, 2);
+    st_batch_start(a);
+    st_some_wait(a, &recvs[3], 1);
+    sends[1] = req(a, 1, &sent[1], 8, 1);
+    st_batch_start(a);
+    st_some_wait(a, &sends[1], 2);
+    st_pair_sync(pair);
+    st_some_wait(a, &sends[1], 2);
+    st_some_wait(a, NULL, 0);
+    st_pair_sync(pair);
+    for (i = 1; i <= 3; ++i) {
+        CU_ASSERT_EQUAL(got[i], sent[i]);
+        CU_ASSERT_EQUAL(st_msg_end(recvs[i], UCS_OK), 8);
+        CU_ASSERT_EQUAL(st_msg_end(sends[i], UCS_OK), 8);
+    }
+}
+
 /* Wait for a message and give it back; its length */
 size_t st_msg_end(ucp_st_req_h req, ucs_status_t status)
 {

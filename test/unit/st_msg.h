@@ -41,6 +41,17 @@ void st_batch_start(st_side_t *side);
 void st_batch_wait(st_side_t *side);
 void st_batch_run(st_side_t *side);
 
+/** Wait on the stream for some messages; asserts. */
+void st_some_wait(st_side_t *side, const ucp_st_req_h *reqs, size_t count);
+
+/** Messages that only end if a wait for some of them waits for no others: made
+ *  by `req`, as st_fifo_req(). */
+typedef ucp_st_req_h (*st_req_func_t)(st_side_t *side, int is_send,
+                                      void *buffer, size_t length,
+                                      ucp_tag_t tag);
+
+void st_some_run(st_pair_t *pair, st_req_func_t req);
+
 /** Wait for a message, which ends with `status`, and give it back; its
  *  length. */
 size_t st_msg_end(ucp_st_req_h req, ucs_status_t status);

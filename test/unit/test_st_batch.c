@@ -529,6 +529,61 @@ ST_CASE(peer_gone)
     st_side_cleanup(a);
 }
 
+static ucp_st_req_h some_req(st_side_t *side, int is_send, void *buffer,
+                             size_t length, ucp_tag_t tag)
+{
+    return is_send ? st_msg_send(side, side->peer, buffer, length, tag) :
+                     st_msg_recv(side, buffer, length, tag);
+}
+
+ST_PAIR_CASE(some)
+{
+    st_some_run(pair, some_req);
+}
+
+/* What fails, and what is cancelled with it, holds up no such wait */
+ST_PAIR_CASE(some_fail)
+{
+    static uint8_t sbuf[LEN], rbuf[2][LEN];
+    ucp_st_req_h reqs[2];
+
+    reqs[0] = st_msg_recv(b, rbuf[0], LEN, 1);
+    reqs[1] = st_msg_recv(b, rbuf[1], LEN - 1, 2);
+    st_batch_start(b);
+    st_some_wait(b, reqs, 2);
+    st_enqueue(a, 1, sbuf, LEN, 2);
+    st_batch_run(a);
+    st_sync(a);
+    check_error(b, UCS_ERR_MESSAGE_TRUNCATED, reqs[1]);
+    (void)st_msg_end(reqs[0], UCS_ERR_CANCELED);
+    (void)st_msg_end(reqs[1], UCS_ERR_MESSAGE_TRUNCATED);
+}
+
+ST_PAIR_CASE(some_misuse)
+{
+    static uint8_t sbuf[LEN], rbuf[LEN];
+    ucp_st_req_h reqs[2];
+
+    reqs[0] = st_msg_recv(b, rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(b->queue, reqs, 1),
+                    UCS_ERR_NO_MESSAGE);
+    st_batch_start(b);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(a->queue, reqs, 1),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(NULL, reqs, 1),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(b->queue, NULL, 1),
+                    UCS_ERR_INVALID_PARAM);
+    reqs[1] = NULL;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(b->queue, reqs, 2),
+                    UCS_ERR_INVALID_PARAM);
+    st_enqueue(a, 1, sbuf, LEN, 1);
+    st_batch_run(a);
+    st_some_wait(b, reqs, 1);
+    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(st_msg_end(reqs[0], UCS_OK), LEN);
+}
+
 ST_PAIR_CASE(misuse)
 {
     ucp_st_msg_params_t params = {.field_mask = 0};

@@ -454,6 +454,20 @@ ST_PAIR_CASE(threads)
     st_pair_sync(pair);
 }
 
+/* A wait for some messages waits for no others, and those for all go on behind
+ * it */
+ST_PAIR_CASE(some)
+{
+    uint64_t sent = 5, got = 0;
+
+    st_some_run(pair, st_fifo_req);
+    st_some_run(pair, st_fifo_req);
+    st_fifo_run(b, 0, &got, 8, 1);
+    st_fifo_run(a, 1, &sent, 8, 1);
+    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(got, sent);
+}
+
 ST_PAIR_CASE(misuse)
 {
     ucp_st_msg_params_t params = st_msg_params(UCP_ST_PEER_ANY, NULL, 0, 0);

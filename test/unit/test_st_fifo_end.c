@@ -55,6 +55,26 @@ static void swap(st_pair_t *pair, uint64_t seed)
     CU_ASSERT_TRUE(st_check(rbuf, LEN, seed));
 }
 
+/* What fails, and what is cancelled with it, holds up no wait for some */
+ST_PAIR_CASE(some)
+{
+    static uint8_t sbuf[LEN], rbuf[2][LEN];
+    ucp_st_req_h recvs[2], send;
+
+    recvs[0] = st_fifo_req(b, 0, rbuf[0], LEN, 1);
+    recvs[1] = st_fifo_req(b, 0, rbuf[1], LEN - 1, 2);
+    st_batch_start(b);
+    st_some_wait(b, recvs, 1);
+    st_some_wait(b, recvs, 2);
+    send = st_fifo_req(a, 1, sbuf, LEN, 2);
+    st_batch_start(a);
+    check_error(a, UCS_ERR_MESSAGE_TRUNCATED, send);
+    check_error(b, UCS_ERR_MESSAGE_TRUNCATED, recvs[1]);
+    (void)st_msg_end(recvs[0], UCS_ERR_CANCELED);
+    (void)st_msg_end(recvs[1], UCS_ERR_MESSAGE_TRUNCATED);
+    (void)st_msg_end(send, UCS_ERR_MESSAGE_TRUNCATED);
+}
+
 /* A receive that is too short is an error of both, and writes nothing; what is
  * beside it is cancelled. Numbers go on behind it. */
 ST_PAIR_CASE(truncation)

@@ -22,6 +22,7 @@ typedef enum {
                                      stores */
     UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
     UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
+    UCP_ST_QUEUE_WORD_REQS,     /**< Of waits for some of them */
     UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a lane's id */
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_LANE_LAST
 } ucp_st_queue_word_t;

@@ -44,7 +44,10 @@ static void ucp_st_batch_init(ucp_st_worker_h worker)
 
 static void ucp_st_batch_queue_init(ucp_st_queue_h queue)
 {
-    ucs_list_head_init(&ucp_st_queue_batch(queue)->enqueued);
+    ucp_st_queue_batch_t *batch = ucp_st_queue_batch(queue);
+
+    ucs_list_head_init(&batch->enqueued);
+    ucs_gstream_gates_init(&batch->gates, queue->marks[UCP_ST_QUEUE_WORD_REQS]);
 }
 
 /* Every edge leads on, or back from a start that could not be enqueued */
@@ -78,6 +81,14 @@ void ucp_st_req_release(ucp_st_req_t *req)
 {
     ucs_gstream_memory_put(req->stage, req->length);
     free(req);
+}
+
+void ucp_st_req_drop_gate(ucp_st_req_t *req)
+{
+    if (req->gate != NULL) {
+        ucs_gstream_gate_drop(req->gate);
+        req->gate = NULL;
+    }
 }
 
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause)
@@ -160,6 +171,7 @@ void ucp_st_req_finish(ucp_st_req_t *req, const ucp_st_req_info_t *info)
             ucp_st_batch_update_word(queue);
         }
     }
+    ucp_st_req_drop_gate(req);
     if (req->is_freed && !req->is_calling) {
         ucp_st_req_release(req);
     }
@@ -562,6 +574,7 @@ static void ucp_st_batch_peer_gone(ucp_st_peer_t *peer)
             /* UCP completes the send when its endpoint fails; a stream need not
              * wait for that */
             ucp_st_req_fail_queue(req, peer->status);
+            ucp_st_req_drop_gate(req);
         }
     }
 }
@@ -589,6 +602,7 @@ static void ucp_st_batch_queue_gone(ucp_st_queue_h queue)
                                     ucp_st_req_t, list);
         ucp_st_req_finish_status(req, UCS_ERR_CANCELED);
     }
+    ucs_gstream_gates_cleanup(&ucp_st_queue_batch(queue)->gates);
     ucp_st_batch_take_begun(batch);
     ucp_st_batch_forget(&batch->work, queue);
     ucp_st_batch_forget(&batch->posted, queue);

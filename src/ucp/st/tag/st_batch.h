@@ -27,6 +27,8 @@
 #include "core/st_worker.h"
 #include "ctrl/st_service.h"
 
+#include <ucs_gstream_gate.h>
+
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
@@ -66,6 +68,8 @@ typedef struct ucp_st_req {
     ucp_tag_t           tag;
     ucp_tag_t           tag_mask;
     struct ucp_st_fifo_msg *msg;    /* of one of a FIFO, until it is complete */
+    ucs_gstream_gate_t  *gate;      /* of a wait for some messages, this one of
+                                       them; or NULL */
     int                 is_fifo;    /* in no list here, and not counted by the
                                        queue's word */
     ucp_st_req_state_t  state;
@@ -112,6 +116,8 @@ typedef struct ucp_st_queue_batch {
     uint64_t          done;     /* complete without error; worker's lock */
     unsigned          receives; /* that UCP has; worker's lock */
     int               is_failing; /* worker's lock */
+    ucs_gstream_gates_t gates;    /* of waits for some messages; worker's
+                                     lock */
 } ucp_st_queue_batch_t;
 
 extern const ucp_st_component_t ucp_st_tag_component;
@@ -153,6 +159,9 @@ static inline void ucp_st_req_set_actual(const ucp_st_req_t *req,
         __atomic_store_n(req->actual, length, __ATOMIC_RELEASE);
     }
 }
+
+/** A wait for some messages does not wait for this one any more. */
+void ucp_st_req_drop_gate(ucp_st_req_t *req);
 
 /** A message failed: put its queue in error, cancel the queue's receives, and
  *  let its waits pass once there are none. */

@@ -295,8 +295,9 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
     }
     if (is_send) {
         ucp_st_fifo_announce(msg);
-    } else if (nic->queue == NULL) {
-        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK); /* no wait tells it */
+    } else if ((nic->queue == NULL) || msg->is_awaited) {
+        ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK); /* the queue's wait does not
+                                                   tell it */
         msg->is_asked = 1;
     }
     if (msg->is_handed) {

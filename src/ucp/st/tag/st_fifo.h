@@ -166,6 +166,8 @@ typedef struct ucp_st_fifo_msg {
     uint8_t             is_copied; /* the thread has */
     uint8_t             is_given; /* the send, to UCP */
     uint8_t             is_asked; /* by this side's host */
+    uint8_t             is_awaited; /* a wait for some messages has to learn
+                                       that a receive is over */
     uint8_t             must_tell;/* the peer's host waits for DONE */
     uint8_t             is_ended; /* not in the regular way */
     uint8_t             is_closed;/* then: nothing of the peer's half can be
@@ -284,8 +286,11 @@ void ucp_st_fifo_waited(ucp_st_queue_h queue);
 /** The host wants to know whether the request, which is started, is over. */
 void ucp_st_fifo_ask(ucp_st_req_t *req);
 
-/** Cancel a request that is started; one that is matched goes on. The lock is
- *  held, as for the next ones. */
+/** A wait for some messages is enqueued, this one of them, which is started. The
+ *  lock is held, as for the next ones. */
+void ucp_st_fifo_await(ucp_st_req_t *req);
+
+/** Cancel a request that is started; one that is matched goes on. */
 void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status);
 
 /* For the other files of FIFOs; the lock is held */

@@ -213,18 +213,31 @@ void ucp_st_fifo_waited(ucp_st_queue_h queue)
     ucp_st_worker_unlock(queue->worker);
 }
 
-void ucp_st_fifo_ask(ucp_st_req_t *req)
+/* Ask the sender of a receive once. The lock is held. */
+static void ucp_st_fifo_ask_once(ucp_st_req_t *req)
 {
-    ucp_st_fifo_msg_t *msg;
+    ucp_st_fifo_msg_t *msg = req->msg;
 
-    ucp_st_worker_lock(req->worker);
-    msg = req->msg;
     if ((msg != NULL) && (req->state == UCP_ST_REQ_STARTED) &&
         msg->is_paired && !msg->is_asked && !ucp_st_fifo_is_send(msg)) {
         msg->is_asked = 1;
         ucp_st_fifo_tell(msg, UCP_ST_FIFO_ASK);
     }
+}
+
+void ucp_st_fifo_ask(ucp_st_req_t *req)
+{
+    ucp_st_worker_lock(req->worker);
+    ucp_st_fifo_ask_once(req);
     ucp_st_worker_unlock(req->worker);
+}
+
+void ucp_st_fifo_await(ucp_st_req_t *req)
+{
+    if (req->msg != NULL) {
+        req->msg->is_awaited = 1;
+        ucp_st_fifo_ask_once(req);
+    }
 }
 
 void ucp_st_fifo_cancel(ucp_st_req_t *req, ucs_status_t status)

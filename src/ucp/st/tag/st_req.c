@@ -254,6 +254,90 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
     return status;
 }
 
+/* Whether a wait can be for these messages of a queue */
+static ucs_status_t ucp_st_req_check_all(ucp_st_queue_h queue,
+                                         const ucp_st_req_h *reqs, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if ((reqs[i] == NULL) || ((reqs[i]->queue != queue) &&
+                                  (reqs[i]->state != UCP_ST_REQ_DONE))) {
+            ucs_error("message %p, the %zu. to wait for, is not of queue %p",
+                      reqs[i], i + 1, queue);
+            return UCS_ERR_INVALID_PARAM;
+        }
+        if (reqs[i]->state == UCP_ST_REQ_ENQUEUED) {
+            ucs_error("wait for message %p, whose start is not enqueued",
+                      reqs[i]);
+            return UCS_ERR_NO_MESSAGE;
+        }
+    }
+    return UCS_OK;
+}
+
+/* Have a gate, if it can be made, held by those that are not complete. One that
+ * holds another gate does not count: the stream is to pass that one before. */
+static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
+                                        const ucp_st_req_h *reqs, size_t count)
+{
+    ucs_gstream_gate_t *gate;
+    ucs_status_t status;
+    size_t i;
+
+    status = ucs_gstream_gate_create(&ucp_st_queue_batch(queue)->gates, &gate);
+    if (status != UCS_OK) {
+        return status;
+    }
+    for (i = 0; i < count; ++i) {
+        if ((reqs[i]->state == UCP_ST_REQ_DONE) || (reqs[i]->gate != NULL)) {
+            continue;
+        }
+        ucs_gstream_gate_hold(gate);
+        reqs[i]->gate = gate;
+        if (reqs[i]->is_fifo) {
+            ucp_st_fifo_await(reqs[i]);
+        }
+    }
+    ucs_gstream_gate_drop(gate);
+    return UCS_OK;
+}
+
+ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
+                                        const ucp_st_req_h *reqs, size_t count)
+{
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    ucs_gstream_cmd_t *cmd;
+    size_t num_cmds;
+
+    if ((status != UCS_OK) || (count == 0)) {
+        return status;
+    }
+    if (reqs == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_req_check_all(queue, reqs, count);
+    if (status == UCS_OK) {
+        status = ucp_st_req_hold_all(queue, reqs, count);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    if (status != UCS_OK) {
+        return status;
+    }
+    num_cmds            = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                           queue->cmds);
+    cmd                 = &queue->cmds[num_cmds++];
+    cmd->type           = UCS_GSTREAM_CMD_WAIT64;
+    cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_REQS];
+    cmd->u.word.value   = ucp_st_queue_batch(queue)->gates.count;
+    status = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_WAIT);
+    if (status == UCS_OK) {
+        (void)ucp_st_queue_count(&queue->wait_words, 1);
+    }
+    return status;
+}
+
 static ucp_st_req_state_t ucp_st_req_state(const ucp_st_req_t *req)
 {
     return __atomic_load_n(&req->state, __ATOMIC_ACQUIRE);
