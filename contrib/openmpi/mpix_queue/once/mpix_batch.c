@@ -30,6 +30,7 @@ static void mpix_batch_free(mpix_batch_t *batch)
     }
     ucs_gstream_word_put(batch->passed);
     ucs_gstream_word_put(batch->done);
+    ucs_gstream_word_put(batch->open);
     free(batch);
 }
 
@@ -44,14 +45,17 @@ static mpix_batch_t *mpix_batch_create(void)
 
     batch->passed = ucs_gstream_word_get();
     batch->done   = ucs_gstream_word_get();
-    if ((batch->passed == NULL) || (batch->done == NULL)) {
-        mpix_batch_free(batch);
-        return NULL;
-    }
-    batch->refs = 1;
+    batch->open   = ucs_gstream_word_get();
+    batch->refs   = 1;
     ucs_list_head_init(&batch->enqueued);
     ucs_list_head_init(&batch->fifo_enqueued);
     ucs_list_head_init(&batch->over);
+    ucs_gstream_gates_init(&batch->gates, batch->open);
+    if ((batch->passed == NULL) || (batch->done == NULL) ||
+        (batch->open == NULL)) {
+        mpix_batch_free(batch);
+        return NULL;
+    }
     return batch;
 }
 
@@ -263,16 +267,20 @@ mpix_msg_t *mpix_msg_alloc(const mpix_msg_args_t *args, mpix_batch_t *batch)
     return msg;
 }
 
-void mpix_msg_enlist(mpix_msg_t *msg, mpix_batch_t *batch,
+void mpix_msg_enlist(mpix_msg_t *msg, struct mpix_queue *queue,
                      ucs_list_link_t *list)
 {
+    mpix_batch_t *batch = queue->batch;
+
     __atomic_add_fetch(&batch->refs, 1, __ATOMIC_RELAXED);
     ucs_list_add_tail(list, &msg->list);
     msg->number         = ++batch->count;
+    msg->queue          = queue;
     msg->is_counted     = 1;
     batch->num_given   += !msg->is_fifo;
     batch->num_unpacks += (msg->unpack != NULL);
     mpix_request_count(msg->outer, 1);
+    mpix_msg_add(msg);
 }
 
 /* Makes both requests of a message. MPI raises its own errors. */
@@ -369,13 +377,13 @@ static int mpix_batch_enqueue_mpi(const mpix_msg_args_t *args,
         return rc;
     }
 
-    mpix_msg_enlist(msg, queue->batch, &queue->batch->enqueued);
+    mpix_msg_enlist(msg, queue, &queue->batch->enqueued);
     *request = msg->outer;
     return MPI_SUCCESS;
 }
 
-static int mpix_batch_enqueue(const mpix_msg_args_t *args,
-                              struct mpix_queue *queue, MPI_Request *request)
+int mpix_batch_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
+                       MPI_Request *request)
 {
     mpix_comm_t *comm;
     int rc;
@@ -493,8 +501,8 @@ int mpix_batch_command(const char *func, struct mpix_queue *queue,
     return MPI_SUCCESS;
 }
 
-/* Enqueues the start of all that is enqueued, if anything is. */
-static int mpix_batch_start(const char *func, struct mpix_queue *queue)
+/* Enqueues the start of all that the thread gives to MPI. */
+static int mpix_batch_start_mpi(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch   = queue->batch;
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
@@ -523,6 +531,17 @@ static int mpix_batch_start(const char *func, struct mpix_queue *queue)
     return MPI_SUCCESS;
 }
 
+int mpix_batch_start_all(const char *func, struct mpix_queue *queue)
+{
+    int rc = mpix_batch_start_mpi(func, queue);
+
+    rc = (rc == MPI_SUCCESS) ? mpix_fifo_start(func, queue) : rc;
+    if ((rc == MPI_SUCCESS) && (queue->batch != NULL)) {
+        queue->batch->started = queue->batch->count;
+    }
+    return rc;
+}
+
 int MPIX_Enqueue_start_batch(MPIX_Queue queue)
 {
     static const char func[] = "MPIX_Enqueue_start";
@@ -534,15 +553,11 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
         return mpix_raise(comm, rc);
     }
 
-    rc = mpix_batch_start(func, queue);
-    rc = (rc == MPI_SUCCESS) ? mpix_fifo_start(func, queue) : rc;
-    if ((rc == MPI_SUCCESS) && (queue->batch != NULL)) {
-        queue->batch->started = queue->batch->count;
-    }
+    rc = mpix_batch_start_all(func, queue);
     return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }
 
-static int mpix_batch_wait(const char *func, struct mpix_queue *queue)
+int mpix_batch_wait_all(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch       = queue->batch;
     ucs_gstream_cmd_t cmds[2] = {
@@ -581,6 +596,6 @@ int MPIX_Enqueue_wait_batch(MPIX_Queue queue)
         return mpix_raise(comm, rc);
     }
 
-    rc = mpix_batch_wait(func, queue);
+    rc = mpix_batch_wait_all(func, queue);
     return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }

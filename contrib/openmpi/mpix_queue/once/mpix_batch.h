@@ -28,6 +28,7 @@
 
 #include <ucp_st.h>
 #include <ucs_gstream.h>
+#include <ucs_gstream_gate.h>
 #include <ucs_gstream_memory.h>
 #include <ucs/datastruct/list.h>
 
@@ -72,6 +73,8 @@ typedef struct mpix_batch {
                                    stored by it */
     volatile uint64_t *done;    /* Of these, those that are over: the stream
                                    waits for it; atomic */
+    volatile uint64_t *open;    /* The gates' word */
+    ucs_gstream_gates_t gates;  /* Of waits for some messages; the same lock */
     struct mpix_msg   *failed;  /* The first one that has, a reference; or NULL;
                                    atomic */
 } mpix_batch_t;
@@ -96,6 +99,13 @@ typedef struct mpix_msg {
     uint64_t        waited;  /* Of the first of a start: the batch's, whose
                                 waits have passed when it is begun; else 0 */
     mpix_batch_t    *batch;  /* Until it is over */
+    struct mpix_queue *queue; /* Which may be gone */
+    ucs_gstream_gate_t *gate; /* Of a wait for some messages that this one holds
+                                up, or NULL; the lock of the lists, as are the
+                                next two */
+    int             is_awaited; /* By a wait for some messages: the application
+                                   has the request no longer */
+    MPI_Status      *result; /* The application's, for that wait, or NULL */
     MPI_Request     inner;   /* Persistent */
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
@@ -105,9 +115,13 @@ typedef struct mpix_msg {
     int             tag;
     mpix_comm_t     *comm;   /* A reference */
     mpix_waits_t    waits;   /* While MPI has it; the thread's */
-    int             is_fifo; /* mpix_fifo.h's, as are the next three */
+    int             is_fifo; /* mpix_fifo.h's, as are the next six */
+    int             is_going; /* Started and not over; protected by its lock, as
+                                 is the next one */
+    int             is_held; /* A call has it stay so */
     ucp_st_req_h    st_req;  /* NULL to or from MPI_PROC_NULL */
     ucp_st_req_info_t info;  /* Once that is over */
+    uint64_t        actual;  /* Bytes received, set by the st worker */
     struct mpix_fifo_unpack *unpack; /* Of a receive with gaps, or NULL */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */
@@ -156,6 +170,23 @@ void mpix_batch_settle(mpix_batch_t *batch, uint64_t waited);
  * calls back. */
 void mpix_batch_trim(unsigned max);
 
+/* The stream waits for some started messages of a queue, however many others
+ * there are, and stores how they have ended where 'results' are not NULL. Their
+ * requests are the library's from then on. Returns an MPI code that is not
+ * raised. */
+int mpix_batch_wait_some(const char *func, struct mpix_queue *queue,
+                         mpix_msg_t *const msgs[], MPI_Status *const results[],
+                         int count);
+
+/* The same for all that are started. */
+int mpix_batch_wait_all(const char *func, struct mpix_queue *queue);
+
+/* Enqueue a message that was checked, and start what is enqueued. Return MPI
+ * codes: the first one's was raised. */
+int mpix_batch_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
+                       MPI_Request *request);
+int mpix_batch_start_all(const char *func, struct mpix_queue *queue);
+
 /* The batch goes: its messages that are over stay until the application
  * completes them. */
 void mpix_batch_forget(mpix_batch_t *batch);
@@ -163,9 +194,13 @@ void mpix_batch_forget(mpix_batch_t *batch);
 /* Make a message, with neither of its requests; NULL without memory. */
 mpix_msg_t *mpix_msg_alloc(const mpix_msg_args_t *args, mpix_batch_t *batch);
 
-/* The message, with its requests, is enqueued, in this list of the batch. */
-void mpix_msg_enlist(mpix_msg_t *msg, mpix_batch_t *batch,
+/* The message, with its requests, is enqueued, in this list of the queue's
+ * batch. */
+void mpix_msg_enlist(mpix_msg_t *msg, struct mpix_queue *queue,
                      ucs_list_link_t *list);
+
+/* Have mpix_msg_find() find the message. Without memory it does not. */
+void mpix_msg_add(mpix_msg_t *msg);
 
 /* Make the request that the application has. Returns an MPI code, which was
  * raised. */
@@ -174,8 +209,29 @@ int mpix_msg_make_outer(mpix_msg_t *msg);
 /* Free a message whose requests were not made. */
 void mpix_msg_destroy(mpix_msg_t *msg);
 
-/* Return a reference. */
+/* Take a reference, or return one. */
+void mpix_msg_ref(mpix_msg_t *msg);
 void mpix_msg_put(mpix_msg_t *msg);
+
+/* The message of a request, with one more reference; NULL if it is of none. */
+mpix_msg_t *mpix_msg_find(MPI_Request request);
+
+/* Whether a message is over, as its request. */
+int mpix_msg_is_over(const mpix_msg_t *msg);
+
+/* A message is over: store how it has ended. Calls MPI. */
+void mpix_msg_get_result(const mpix_msg_t *msg, MPI_Status *result);
+
+/* Have that stored when the message ends, before the stream passes a wait for
+ * it; NULL: nowhere. 0 if it is over. */
+int mpix_msg_set_result(mpix_msg_t *msg, MPI_Status *result);
+
+/* The application has the request no longer. */
+void mpix_msg_leave(mpix_msg_t *msg);
+
+/* Make a gate of a batch, held by those of some messages that MPI has. Returns
+ * an MPI code that is not raised. */
+int mpix_batch_hold(mpix_batch_t *batch, mpix_msg_t *const msgs[], int count);
 
 /* Whom it is for: "from rank 0, tag 7". */
 #define MPIX_MSG_PEER_MAX 64

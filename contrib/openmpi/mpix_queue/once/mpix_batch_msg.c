@@ -12,18 +12,23 @@
 #include "request/mpix_request.h"
 #include "request/mpix_wait_set.h"
 
+#include <ucs/datastruct/khash.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+KHASH_MAP_INIT_INT64(mpix_msgs, mpix_msg_t*)
+
 /* Requests of messages that were waited for on their queues, oldest first, and
- * how many. The lock protects the lists of messages that are over, too, and no
- * other one is taken with it. */
+ * how many; and all messages by their requests. The lock protects the lists of
+ * messages that are over, and gates, too, and no other one is taken with it. */
 static struct {
-    pthread_mutex_t lock;
-    ucs_list_link_t list;
-    unsigned        count;
+    pthread_mutex_t    lock;
+    ucs_list_link_t    list;
+    unsigned           count;
+    khash_t(mpix_msgs) table;
 } mpix_dropped = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .list = UCS_LIST_INITIALIZER(&mpix_dropped.list, &mpix_dropped.list)
@@ -47,6 +52,11 @@ void mpix_msg_destroy(mpix_msg_t *msg)
     }
     free(msg->text);
     free(msg);
+}
+
+void mpix_msg_ref(mpix_msg_t *msg)
+{
+    __atomic_add_fetch(&msg->refs, 1, __ATOMIC_RELAXED);
 }
 
 void mpix_msg_put(mpix_msg_t *msg)
@@ -109,6 +119,60 @@ static void mpix_msg_uncount(mpix_msg_t *msg)
     }
 }
 
+void mpix_msg_add(mpix_msg_t *msg)
+{
+    khiter_t iter;
+    int ret;
+
+    pthread_mutex_lock(&mpix_dropped.lock);
+    iter = kh_put(mpix_msgs, &mpix_dropped.table, (uintptr_t)msg->outer, &ret);
+    if (ret >= 0) {
+        kh_val(&mpix_dropped.table, iter) = msg;
+    }
+    pthread_mutex_unlock(&mpix_dropped.lock);
+}
+
+mpix_msg_t *mpix_msg_find(MPI_Request request)
+{
+    mpix_msg_t *msg = NULL;
+    khiter_t iter;
+
+    pthread_mutex_lock(&mpix_dropped.lock);
+    iter = kh_get(mpix_msgs, &mpix_dropped.table, (uintptr_t)request);
+    if (iter != kh_end(&mpix_dropped.table)) {
+        msg = kh_val(&mpix_dropped.table, iter);
+        mpix_msg_ref(msg);
+    }
+    pthread_mutex_unlock(&mpix_dropped.lock);
+    return msg;
+}
+
+/* MPI may give the handle to another request now. With the lock of the
+ * lists. */
+static void mpix_msg_remove(const mpix_msg_t *msg)
+{
+    khiter_t iter = kh_get(mpix_msgs, &mpix_dropped.table,
+                           (uintptr_t)msg->outer);
+
+    if ((iter != kh_end(&mpix_dropped.table)) &&
+        (kh_val(&mpix_dropped.table, iter) == msg)) {
+        kh_del(mpix_msgs, &mpix_dropped.table, iter);
+    }
+}
+
+/* The application has the request of a message that is over no longer, or may
+ * have it no longer. With the lock of the lists. */
+static void mpix_msg_settle(mpix_msg_t *msg)
+{
+    ucs_list_del(&msg->list);
+    ucs_list_add_tail(&mpix_dropped.list, &msg->list);
+    msg->batch = NULL;
+    ++mpix_dropped.count;
+    if (msg->code == MPI_SUCCESS) {
+        mpix_msg_uncount(msg); /* MPI alone knows how it ended */
+    }
+}
+
 void mpix_batch_settle(mpix_batch_t *batch, uint64_t waited)
 {
     mpix_msg_t *msg, *tmp;
@@ -117,16 +181,8 @@ void mpix_batch_settle(mpix_batch_t *batch, uint64_t waited)
     if (batch->settled < waited) {
         batch->settled = waited;
         ucs_list_for_each_safe(msg, tmp, &batch->over, list) {
-            if (msg->number > waited) {
-                continue;
-            }
-
-            ucs_list_del(&msg->list);
-            ucs_list_add_tail(&mpix_dropped.list, &msg->list);
-            msg->batch = NULL;
-            ++mpix_dropped.count;
-            if (msg->code == MPI_SUCCESS) {
-                mpix_msg_uncount(msg); /* MPI alone knows how it ended */
+            if (msg->number <= waited) {
+                mpix_msg_settle(msg);
             }
         }
     }
@@ -157,6 +213,62 @@ void mpix_batch_forget(mpix_batch_t *batch)
     pthread_mutex_lock(&mpix_dropped.lock);
     ucs_list_for_each_safe(msg, tmp, &batch->over, list) {
         mpix_msg_unlist(msg);
+    }
+    ucs_gstream_gates_cleanup(&batch->gates);
+    pthread_mutex_unlock(&mpix_dropped.lock);
+}
+
+/* Always true where MPI asks. The acquire pairs with the release of
+ * mpix_batch_end(), whatever MPI does in between. */
+int mpix_msg_is_over(const mpix_msg_t *msg)
+{
+    return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
+}
+
+int mpix_batch_hold(mpix_batch_t *batch, mpix_msg_t *const msgs[], int count)
+{
+    ucs_gstream_gate_t *gate = NULL;
+    int rc                   = MPI_SUCCESS;
+    int i;
+
+    pthread_mutex_lock(&mpix_dropped.lock);
+    if (ucs_gstream_gate_create(&batch->gates, &gate) != UCS_OK) {
+        rc = MPI_ERR_NO_MEM;
+        goto out;
+    }
+    for (i = 0; i < count; ++i) {
+        if (!msgs[i]->is_fifo && !mpix_msg_is_over(msgs[i]) &&
+            (msgs[i]->gate == NULL)) {
+            ucs_gstream_gate_hold(gate);
+            msgs[i]->gate = gate;
+        }
+    }
+    ucs_gstream_gate_drop(gate);
+
+out:
+    pthread_mutex_unlock(&mpix_dropped.lock);
+    return rc;
+}
+
+int mpix_msg_set_result(mpix_msg_t *msg, MPI_Status *result)
+{
+    int is_over;
+
+    pthread_mutex_lock(&mpix_dropped.lock);
+    is_over = mpix_msg_is_over(msg);
+    if (!is_over) {
+        msg->result = result;
+    }
+    pthread_mutex_unlock(&mpix_dropped.lock);
+    return !is_over;
+}
+
+void mpix_msg_leave(mpix_msg_t *msg)
+{
+    pthread_mutex_lock(&mpix_dropped.lock);
+    msg->is_awaited = 1;
+    if (msg->is_listed && (msg->batch != NULL)) {
+        mpix_msg_settle(msg);
     }
     pthread_mutex_unlock(&mpix_dropped.lock);
 }
@@ -205,11 +317,26 @@ static void mpix_msg_fail(mpix_msg_t *msg, int code)
     mpix_msg_str(msg, what, text, sizeof(text));
     msg->text = strdup(text);
 
-    __atomic_add_fetch(&msg->refs, 1, __ATOMIC_RELAXED);
+    mpix_msg_ref(msg);
     if (!__atomic_compare_exchange_n(&msg->batch->failed, &expected, msg, 0,
                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
         mpix_msg_put(msg);
     }
+}
+
+void mpix_msg_get_result(const mpix_msg_t *msg, MPI_Status *status)
+{
+    MPI_Count length = 0;
+    int is_cancelled = 0;
+
+    PMPI_Test_cancelled(&msg->status, &is_cancelled);
+    if (msg->is_recv && !is_cancelled) {
+        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
+    }
+    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
+    PMPI_Status_set_cancelled(status, is_cancelled);
+    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
+    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
 }
 
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
@@ -217,6 +344,7 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     mpix_batch_t *batch = msg->batch;
     int is_started      = (msg->number > 0) && !msg->is_fifo;
     MPI_Request outer   = msg->outer;
+    MPI_Status result;
 
     mpix_waits_end(&msg->waits);
     msg->code   = MPI_SUCCESS;
@@ -228,22 +356,26 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
         mpix_msg_fail(msg, code);
     }
     mpix_msg_put_buffer(msg);
+    mpix_msg_get_result(msg, &result);
+    result.MPI_ERROR = msg->code;
     pthread_mutex_lock(&mpix_dropped.lock);
     ucs_list_add_tail(&batch->over, &msg->list);
     msg->is_listed = 1;
-    pthread_mutex_unlock(&mpix_dropped.lock);
+    if (msg->result != NULL) {
+        *msg->result = result;
+    }
+    if (msg->is_awaited) {
+        mpix_msg_settle(msg);
+    }
+    if (msg->gate != NULL) {
+        ucs_gstream_gate_drop(msg->gate);
+    }
     /* The application may have the message as soon as MPI knows */
     __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&mpix_dropped.lock);
     mpix_batch_release(batch, is_started);
     PMPI_Grequest_complete(outer);
     mpix_msg_put(msg);
-}
-
-/* Always true where MPI asks. The acquire pairs with the release of
- * mpix_batch_end(), whatever MPI does in between. */
-static int mpix_msg_is_over(const mpix_msg_t *msg)
-{
-    return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
 }
 
 /* The application's request: MPI asks how it ended. A call that comes past this
@@ -251,18 +383,9 @@ static int mpix_msg_is_over(const mpix_msg_t *msg)
 static int mpix_msg_query(void *arg, MPI_Status *status)
 {
     const mpix_msg_t *msg = arg;
-    MPI_Count length      = 0;
-    int is_cancelled      = 0;
 
     (void)mpix_msg_is_over(msg);
-    PMPI_Test_cancelled(&msg->status, &is_cancelled);
-    if (msg->is_recv && !is_cancelled) {
-        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
-    }
-    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
-    PMPI_Status_set_cancelled(status, is_cancelled);
-    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
-    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
+    mpix_msg_get_result(msg, status);
     if ((msg->code == MPI_SUCCESS) ||
         mpix_wait_set_take(msg->outer, msg->comm, msg->code,
                            mpix_msg_why(msg))) {
@@ -278,6 +401,7 @@ static int mpix_msg_free(void *arg)
     pthread_mutex_lock(&mpix_dropped.lock);
     mpix_msg_unlist(msg);
     mpix_msg_uncount(msg);
+    mpix_msg_remove(msg);
     pthread_mutex_unlock(&mpix_dropped.lock);
     mpix_msg_put(msg);
     return MPI_SUCCESS;

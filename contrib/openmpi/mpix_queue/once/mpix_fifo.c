@@ -11,17 +11,12 @@
 #include "binding/mpix_global.h"
 #include "request/mpix_request.h"
 
-#include <ucs/datastruct/khash.h>
-
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A sweep looks at so many messages that are not over */
 #define MPIX_FIFO_MAX_LOOKS 16
-
-KHASH_MAP_INIT_INT64(mpix_fifo, mpix_msg_t*)
-
 
 /* States of what is to be unpacked: one side alone ends the first one. */
 enum {
@@ -38,8 +33,8 @@ typedef struct mpix_fifo_unpack {
     ucs_list_link_t list;   /* Of those that a call gives to the stream; that
                                call's, as is the next one */
     mpix_batch_t    *batch; /* Of the queue: it stays until this has passed */
-    mpix_buffer_t   *buffer;/* A reference */
-    uint64_t        actual; /* Bytes, set by the st worker */
+    mpix_msg_t      *msg;   /* A reference, as the next one */
+    mpix_buffer_t   *buffer;
     int             is_given; /* To the stream; protected by the lock */
     int             state;  /* Atomic */
 } mpix_fifo_unpack_t;
@@ -49,11 +44,9 @@ typedef struct mpix_fifo_unpack {
  * st worker. No MPI call is made with it, and no command is enqueued, which may
  * block until the stream goes on. */
 static struct {
-    pthread_mutex_t    lock;
-    khash_t(mpix_fifo) table;  /* By outer request */
-    ucs_list_link_t    list;   /* Those that a sweep has looked at last come
-                                  last */
-    uint64_t           count;  /* Started so far; atomic */
+    pthread_mutex_t lock;
+    ucs_list_link_t list;  /* Those that a sweep has looked at last come last */
+    uint64_t        count; /* Started so far; atomic */
 } mpix_fifo = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .list = UCS_LIST_INITIALIZER(&mpix_fifo.list, &mpix_fifo.list)
@@ -64,6 +57,7 @@ static void mpix_fifo_unpack_put(mpix_fifo_unpack_t *unpack)
 {
     if (__atomic_sub_fetch(&unpack->refs, 1, __ATOMIC_ACQ_REL) == 0) {
         mpix_buffer_put(unpack->buffer);
+        mpix_msg_put(unpack->msg);
         free(unpack);
     }
 }
@@ -85,7 +79,8 @@ static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
         return;
     }
 
-    unpack->buffer->actual = __atomic_load_n(&unpack->actual, __ATOMIC_ACQUIRE);
+    unpack->buffer->actual = __atomic_load_n(&unpack->msg->actual,
+                                             __ATOMIC_ACQUIRE);
     mpix_buffer_unpack(unpack->buffer);
     __atomic_store_n(&unpack->state, MPIX_FIFO_UNPACK_DONE, __ATOMIC_RELEASE);
 }
@@ -178,7 +173,9 @@ static int mpix_fifo_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
         return mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory");
     }
     __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
+    mpix_msg_ref(msg);
     msg->unpack->refs   = 1;
+    msg->unpack->msg    = msg;
     msg->unpack->buffer = msg->buffer;
     return MPI_SUCCESS;
 }
@@ -198,7 +195,7 @@ static int mpix_fifo_give(mpix_msg_t *msg, const mpix_msg_args_t *args,
         .buffer     = msg->buffer->start,
         .length     = msg->buffer->length,
         .tag        = (ucp_tag_t)args->tag,
-        .actual     = (msg->unpack == NULL) ? NULL : &msg->unpack->actual
+        .actual     = &msg->actual
     };
     ucs_status_t status;
     int rc;
@@ -272,7 +269,7 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
         mpix_fifo_destroy(msg);
         return rc;
     }
-    mpix_msg_enlist(msg, batch, &batch->fifo_enqueued);
+    mpix_msg_enlist(msg, queue, &batch->fifo_enqueued);
     *request = msg->outer;
     return MPI_SUCCESS;
 }
@@ -313,8 +310,7 @@ int mpix_fifo_start(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch = queue->batch;
     mpix_msg_t *msg;
-    khiter_t iter;
-    int rc, ret;
+    int rc;
 
     if ((batch == NULL) || ucs_list_is_empty(&batch->fifo_enqueued)) {
         return MPI_SUCCESS;
@@ -331,11 +327,9 @@ int mpix_fifo_start(const char *func, struct mpix_queue *queue)
 
     pthread_mutex_lock(&mpix_fifo.lock);
     while (!ucs_list_is_empty(&batch->fifo_enqueued)) {
-        msg  = ucs_list_extract_head(&batch->fifo_enqueued, mpix_msg_t, list);
-        iter = kh_put(mpix_fifo, &mpix_fifo.table, (uintptr_t)msg->outer, &ret);
-        if (ret >= 0) { /* Else a sweep finds it */
-            kh_val(&mpix_fifo.table, iter) = msg;
-        }
+        msg           = ucs_list_extract_head(&batch->fifo_enqueued, mpix_msg_t,
+                                              list);
+        msg->is_going = 1;
         ucs_list_add_tail(&mpix_fifo.list, &msg->list);
         __atomic_add_fetch(&mpix_fifo.count, 1, __ATOMIC_RELAXED);
     }
@@ -343,21 +337,28 @@ int mpix_fifo_start(const char *func, struct mpix_queue *queue)
     return MPI_SUCCESS;
 }
 
-/* Marks what the queue's stream is to unpack, with a reference each. Started
- * messages of one queue are among all: those of others are passed over. */
-static void mpix_fifo_collect(const struct mpix_queue *queue,
-                              ucs_list_link_t *given)
+/* Marks what a message's stream is to unpack, with a reference. With the
+ * lock. */
+static void mpix_fifo_collect(mpix_msg_t *msg, ucs_list_link_t *given)
+{
+    if ((msg->unpack != NULL) && !msg->unpack->is_given) {
+        msg->unpack->is_given = 1;
+        msg->unpack->batch    = msg->batch;
+        __atomic_add_fetch(&msg->unpack->refs, 1, __ATOMIC_RELAXED);
+        ucs_list_add_tail(given, &msg->unpack->list);
+    }
+}
+
+/* The same for all of a queue, whose started messages are among all. */
+static void mpix_fifo_collect_all(const struct mpix_queue *queue,
+                                  ucs_list_link_t *given)
 {
     mpix_msg_t *msg;
 
     pthread_mutex_lock(&mpix_fifo.lock);
     ucs_list_for_each(msg, &mpix_fifo.list, list) {
-        if ((msg->batch == queue->batch) && (msg->unpack != NULL) &&
-            !msg->unpack->is_given) {
-            msg->unpack->is_given = 1;
-            msg->unpack->batch    = msg->batch;
-            __atomic_add_fetch(&msg->unpack->refs, 1, __ATOMIC_RELAXED);
-            ucs_list_add_tail(given, &msg->unpack->list);
+        if (msg->batch == queue->batch) {
+            mpix_fifo_collect(msg, given);
         }
     }
     pthread_mutex_unlock(&mpix_fifo.lock);
@@ -372,18 +373,17 @@ static void mpix_fifo_take_back(mpix_fifo_unpack_t *unpack)
     mpix_fifo_unpack_put(unpack);
 }
 
-static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue)
+/* Has the stream unpack all of a list, behind a wait that was enqueued with this
+ * code. Returns the first code that is no MPI_SUCCESS. */
+static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue,
+                                 ucs_list_link_t *given, int rc)
 {
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
-    int rc                = MPI_SUCCESS;
     mpix_fifo_unpack_t *unpack;
-    ucs_list_link_t given;
 
-    ucs_list_head_init(&given);
-    mpix_fifo_collect(queue, &given);
     cmd.u.func.func = mpix_fifo_unpack_func;
-    while (!ucs_list_is_empty(&given)) {
-        unpack = ucs_list_extract_head(&given, mpix_fifo_unpack_t, list);
+    while (!ucs_list_is_empty(given)) {
+        unpack = ucs_list_extract_head(given, mpix_fifo_unpack_t, list);
         if (rc == MPI_SUCCESS) {
             cmd.u.func.arg = unpack;
             rc             = mpix_batch_command(func, queue, &cmd, 1);
@@ -397,6 +397,7 @@ static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue)
 
 int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
 {
+    ucs_list_link_t given;
     int rc;
 
     if ((queue->batch == NULL) || (queue->st_queue == NULL)) {
@@ -404,18 +405,163 @@ int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
     }
 
     rc = mpix_fifo_status(func, ucp_st_enqueue_batch_wait(queue->st_queue));
-    return ((rc == MPI_SUCCESS) && (queue->batch->num_unpacks > 0)) ?
-                   mpix_fifo_add_unpacks(func, queue) :
-                   rc;
+    if ((rc != MPI_SUCCESS) || (queue->batch->num_unpacks == 0)) {
+        return rc;
+    }
+    ucs_list_head_init(&given);
+    mpix_fifo_collect_all(queue, &given);
+    return mpix_fifo_add_unpacks(func, queue, &given, MPI_SUCCESS);
 }
 
-/* Whether a message is over; then it is unpacked, and in the table and the list
- * no more. With the lock. */
+/* Keeps calls of other threads from ending the messages of such communicators
+ * that are not over, or lets them; of what they hold now, collects what is to be
+ * unpacked. Returns how many requests of them are in 'reqs'. */
+static size_t mpix_fifo_hold(mpix_msg_t *const msgs[], int count,
+                             ucp_st_req_h *reqs, ucs_list_link_t *given)
+{
+    size_t num_reqs = 0;
+    int i;
+
+    pthread_mutex_lock(&mpix_fifo.lock);
+    for (i = 0; i < count; ++i) {
+        if (!msgs[i]->is_fifo || !msgs[i]->is_going) {
+            continue;
+        }
+        msgs[i]->is_held = 1;
+        if (msgs[i]->st_req != NULL) {
+            reqs[num_reqs++] = msgs[i]->st_req;
+        }
+        mpix_fifo_collect(msgs[i], given);
+    }
+    pthread_mutex_unlock(&mpix_fifo.lock);
+    return num_reqs;
+}
+
+static void mpix_fifo_unhold(mpix_msg_t *const msgs[], int count)
+{
+    int i;
+
+    pthread_mutex_lock(&mpix_fifo.lock);
+    for (i = 0; i < count; ++i) {
+        msgs[i]->is_held = 0;
+    }
+    pthread_mutex_unlock(&mpix_fifo.lock);
+}
+
+/* For the stream: how a message that it has waited for has ended. */
+typedef struct mpix_fifo_result {
+    mpix_msg_t   *msg;   /* A reference */
+    mpix_batch_t *batch; /* Of the queue: it stays until this has passed */
+    MPI_Status   *status;
+} mpix_fifo_result_t;
+
+static void mpix_fifo_get_result(const mpix_msg_t *msg, uint64_t length,
+                                 MPI_Status *status)
+{
+    status->MPI_SOURCE = !msg->is_recv ? MPI_ANY_SOURCE :
+                         msg->is_null  ? MPI_PROC_NULL : msg->rank;
+    status->MPI_TAG    = (msg->is_recv && !msg->is_null) ? msg->tag :
+                                                           MPI_ANY_TAG;
+    status->MPI_ERROR  = MPI_SUCCESS;
+    PMPI_Status_set_cancelled(status, 0);
+    PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)length);
+}
+
+static void mpix_fifo_result_func(void *arg)
+{
+    mpix_fifo_result_t *result = arg;
+    mpix_batch_t *batch        = result->batch;
+    mpix_msg_t *msg            = result->msg;
+
+    mpix_fifo_get_result(msg, __atomic_load_n(&msg->actual, __ATOMIC_ACQUIRE),
+                         result->status);
+    mpix_msg_put(msg);
+    free(result);
+    __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
+}
+
+/* Has the stream store how a message has ended, which is over when the stream
+ * comes to this. */
+static int mpix_fifo_add_result(const char *func, struct mpix_queue *queue,
+                                mpix_msg_t *msg, MPI_Status *status)
+{
+    ucs_gstream_cmd_t cmd      = {.type = UCS_GSTREAM_CMD_FUNC};
+    mpix_fifo_result_t *result = malloc(sizeof(*result));
+    int rc;
+
+    if (result == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+    }
+
+    *result         = (mpix_fifo_result_t){msg, queue->batch, status};
+    cmd.u.func.func = mpix_fifo_result_func;
+    cmd.u.func.arg  = result;
+    mpix_msg_ref(msg);
+    rc = mpix_batch_command(func, queue, &cmd, 1);
+    if (rc != MPI_SUCCESS) {
+        mpix_msg_put(msg);
+        free(result);
+    }
+    return rc;
+}
+
+static int mpix_fifo_add_results(const char *func, struct mpix_queue *queue,
+                                 mpix_msg_t *const msgs[],
+                                 MPI_Status *const results[], int count)
+{
+    int rc = MPI_SUCCESS;
+    int i;
+
+    for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
+        if (!msgs[i]->is_fifo || (results[i] == NULL)) {
+            continue;
+        }
+        if (!msgs[i]->is_recv || msgs[i]->is_null) {
+            mpix_fifo_get_result(msgs[i], 0, results[i]);
+        } else {
+            rc = mpix_fifo_add_result(func, queue, msgs[i], results[i]);
+        }
+    }
+    return rc;
+}
+
+int mpix_fifo_wait_some(const char *func, struct mpix_queue *queue,
+                        mpix_msg_t *const msgs[], MPI_Status *const results[],
+                        int count, int is_all_waited)
+{
+    int rc = MPI_SUCCESS;
+    ucs_list_link_t given;
+    ucp_st_req_h *reqs;
+    size_t num_reqs;
+
+    if (!is_all_waited && (queue->st_queue != NULL)) {
+        reqs = calloc(count, sizeof(*reqs));
+        if (reqs == NULL) {
+            return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+        }
+        ucs_list_head_init(&given);
+        num_reqs = mpix_fifo_hold(msgs, count, reqs, &given);
+        rc       = mpix_fifo_status(func, ucp_st_enqueue_req_waitall(
+                                                  queue->st_queue, reqs,
+                                                  num_reqs));
+        mpix_fifo_unhold(msgs, count);
+        free(reqs);
+        rc = mpix_fifo_add_unpacks(func, queue, &given, rc);
+    }
+    return (rc == MPI_SUCCESS) ? mpix_fifo_add_results(func, queue, msgs,
+                                                       results, count) :
+                                 rc;
+}
+
+/* Whether a message is over; then it is unpacked, and in the list no more. With
+ * the lock. */
 static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
 {
     ucs_status_t status = UCS_OK;
-    khiter_t iter;
 
+    if (msg->is_held) {
+        return 0;
+    }
     if (!msg->is_null) {
         status = (is_asked ? ucp_st_req_test : ucp_st_req_query)(msg->st_req,
                                                                  &msg->info);
@@ -426,13 +572,7 @@ static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
         return 0;
     }
 
-    iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)msg->outer);
-    /* MPICH 4.0 may have given the handle of a request that the application
-     * freed to another one */
-    if ((iter != kh_end(&mpix_fifo.table)) &&
-        (kh_val(&mpix_fifo.table, iter) == msg)) {
-        kh_del(mpix_fifo, &mpix_fifo.table, iter);
-    }
+    msg->is_going = 0;
     ucs_list_del(&msg->list);
     return 1;
 }
@@ -477,25 +617,23 @@ static void mpix_fifo_end(mpix_msg_t *msg)
 
 void mpix_fifo_poll(int count, const MPI_Request requests[])
 {
-    mpix_msg_t *msg = NULL;
-    khiter_t iter;
+    mpix_msg_t *msg;
     int i, is_over;
 
     for (i = 0; i < count; ++i) {
-        if (!mpix_request_may_be_given(&requests[i])) {
+        msg = mpix_request_may_be_given(&requests[i]) ?
+                      mpix_msg_find(requests[i]) :
+                      NULL;
+        if (msg == NULL) {
             continue;
         }
-        is_over = 0;
         pthread_mutex_lock(&mpix_fifo.lock);
-        iter = kh_get(mpix_fifo, &mpix_fifo.table, (uintptr_t)requests[i]);
-        if (iter != kh_end(&mpix_fifo.table)) {
-            msg     = kh_val(&mpix_fifo.table, iter);
-            is_over = mpix_fifo_take(msg, 1);
-        }
+        is_over = msg->is_going && mpix_fifo_take(msg, 1);
         pthread_mutex_unlock(&mpix_fifo.lock);
         if (is_over) {
             mpix_fifo_end(msg);
         }
+        mpix_msg_put(msg);
     }
 }
 
@@ -558,11 +696,12 @@ void mpix_fifo_cancel(mpix_batch_t *batch)
     }
 }
 
-/* Ends a message that is not over. The st worker goes on with it, and may read
- * or write what it is packed into until the process ends: that memory is not
- * given back. */
+/* Ends a message that is not over. The st worker goes on with it, and may write
+ * its length, and read or write what it is packed into, until the process ends:
+ * that memory is not given back. */
 static void mpix_fifo_abandon(mpix_msg_t *msg)
 {
+    mpix_msg_ref(msg);
     if ((msg->buffer != NULL) && (msg->buffer->packed != NULL)) {
         __atomic_add_fetch(&msg->buffer->refs, 1, __ATOMIC_RELAXED);
         msg->unpack = NULL;
@@ -582,7 +721,6 @@ void mpix_fifo_stop(void)
         mpix_fifo_abandon(msg);
         ++count;
     }
-    kh_clear(mpix_fifo, &mpix_fifo.table);
     if (count > 0) {
         mpix_warn("%u messages of MPIX_Enqueue_send and MPIX_Enqueue_recv are "
                   "not complete at MPI_Finalize", count);

@@ -47,6 +47,13 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
 int mpix_fifo_start(const char *func, struct mpix_queue *queue);
 int mpix_fifo_wait(const char *func, struct mpix_queue *queue);
 
+/* Have the stream wait for those of some messages that are of such
+ * communicators, if 'is_all_waited' is 0, and store their results, as
+ * mpix_batch_wait_some(). */
+int mpix_fifo_wait_some(const char *func, struct mpix_queue *queue,
+                        mpix_msg_t *const msgs[], MPI_Status *const results[],
+                        int count, int is_all_waited);
+
 /* The requests of a call of MPI: complete those that are over. Calls MPI. */
 void mpix_fifo_poll(int count, const MPI_Request requests[]);
 
