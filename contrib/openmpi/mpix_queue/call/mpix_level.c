@@ -37,16 +37,14 @@ typedef struct mpix_level_object {
 
 static int mpix_level_is_once(const char *name)
 {
-    static const char *const names[] = {
-        "MPIX_Enqueue_send_comm", "MPIX_Enqueue_send_queue",
-        "MPIX_Enqueue_recv_comm", "MPIX_Enqueue_recv_queue",
-        "mpix_f08_enqueue_send_comm", "mpix_f08_enqueue_send_queue",
-        "mpix_f08_enqueue_recv_comm", "mpix_f08_enqueue_recv_queue"
+    static const char *const begins[] = {
+        "MPIX_Enqueue_send_", "MPIX_Enqueue_recv_", "mpix_f08_enqueue_send_",
+        "mpix_f08_enqueue_recv_", "MPIX_Mpich_"
     };
     unsigned i;
 
-    for (i = 0; i < ucs_static_array_size(names); ++i) {
-        if (!strcmp(name, names[i])) {
+    for (i = 0; i < ucs_static_array_size(begins); ++i) {
+        if (!strncmp(name, begins[i], strlen(begins[i]))) {
             return 1;
         }
     }

@@ -257,6 +257,7 @@ mpix_msg_t *mpix_msg_alloc(const mpix_msg_args_t *args, mpix_batch_t *batch)
 
     if (msg != NULL) {
         msg->refs    = 2;
+        msg->func    = args->func;
         msg->batch   = batch;
         msg->is_recv = args->is_recv;
         msg->is_null = (args->rank == MPI_PROC_NULL);
@@ -302,11 +303,14 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
         goto err_free;
     }
 
-    rc = mpix_msg_set_buffer(msg, args);
-    rc = (rc == MPI_SUCCESS) ? mpix_msg_make_inner(msg, args) :
-                               mpix_raise(args->comm, rc);
-    if (rc != MPI_SUCCESS) {
-        goto err_free;
+    msg->inner = MPI_REQUEST_NULL;
+    if (args->coll == NULL) {
+        rc = mpix_msg_set_buffer(msg, args);
+        rc = (rc == MPI_SUCCESS) ? mpix_msg_make_inner(msg, args) :
+                                   mpix_raise(args->comm, rc);
+        if (rc != MPI_SUCCESS) {
+            goto err_free;
+        }
     }
 
     rc = mpix_msg_make_outer(msg);
@@ -314,11 +318,14 @@ static int mpix_msg_create(const mpix_msg_args_t *args, mpix_batch_t *batch,
         goto err_free_inner;
     }
 
-    *msg_p = msg;
+    msg->coll = args->coll;
+    *msg_p    = msg;
     return MPI_SUCCESS;
 
 err_free_inner:
-    PMPI_Request_free(&msg->inner);
+    if (msg->inner != MPI_REQUEST_NULL) {
+        PMPI_Request_free(&msg->inner);
+    }
 err_free:
     mpix_msg_destroy(msg);
     return rc;
@@ -395,7 +402,7 @@ int mpix_batch_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
         return mpix_raise(args->comm, rc);
     }
 
-    rc = mpix_only_is(comm) ?
+    rc = (mpix_only_is(comm) && (args->coll == NULL)) ?
                  mpix_fifo_enqueue(args, queue, comm, request) :
                  mpix_batch_enqueue_mpi(args, queue, request);
     mpix_comm_drop(comm);
@@ -448,7 +455,7 @@ int MPIX_Enqueue_send_comm(const void *buf, int count, MPI_Datatype datatype,
                            MPI_Request *request)
 {
     const mpix_msg_args_t args = {
-        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, comm
+        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, comm, NULL
     };
 
     return mpix_batch_enqueue_comm(&args, queue, request);
@@ -459,7 +466,8 @@ int MPIX_Enqueue_send_queue(const void *buf, int count, MPI_Datatype datatype,
                             MPI_Request *request)
 {
     mpix_msg_args_t args = {
-        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, MPI_COMM_NULL
+        "MPIX_Enqueue_send", 0, buf, count, datatype, dest, tag, MPI_COMM_NULL,
+        NULL
     };
 
     return mpix_batch_enqueue_queue(&args, queue, request);
@@ -470,7 +478,8 @@ int MPIX_Enqueue_recv_comm(void *buf, int count, MPI_Datatype datatype,
                            MPI_Request *request)
 {
     const mpix_msg_args_t args = {
-        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, comm
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, comm,
+        NULL
     };
 
     return mpix_batch_enqueue_comm(&args, queue, request);
@@ -481,7 +490,8 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
                             MPI_Request *request)
 {
     mpix_msg_args_t args = {
-        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, MPI_COMM_NULL
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, MPI_COMM_NULL,
+        NULL
     };
 
     return mpix_batch_enqueue_queue(&args, queue, request);

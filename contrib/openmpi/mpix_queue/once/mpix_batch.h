@@ -47,6 +47,8 @@ typedef struct mpix_msg_args {
     int          rank;
     int          tag;
     MPI_Comm     comm;
+    struct mpix_once_coll *coll; /* Of a collective, whose ranks and tag are 0;
+                                    or NULL */
 } mpix_msg_args_t;
 
 
@@ -106,7 +108,9 @@ typedef struct mpix_msg {
     int             is_awaited; /* By a wait for some messages: the application
                                    has the request no longer */
     MPI_Status      *result; /* The application's, for that wait, or NULL */
-    MPI_Request     inner;   /* Persistent */
+    const char      *func;   /* That has enqueued it */
+    MPI_Request     inner;   /* Persistent; of a collective MPI's, once it is
+                                begun */
     MPI_Request     outer;   /* Generalized */
     int             is_recv;
     int             is_null; /* To or from MPI_PROC_NULL */
@@ -123,6 +127,7 @@ typedef struct mpix_msg {
     ucp_st_req_info_t info;  /* Once that is over */
     uint64_t        actual;  /* Bytes received, set by the st worker */
     struct mpix_fifo_unpack *unpack; /* Of a receive with gaps, or NULL */
+    struct mpix_once_coll *coll; /* It is a collective; or NULL */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
                                 devices, has other memory; or NULL */
     void            *stage;  /* That memory */
@@ -245,6 +250,20 @@ const char *mpix_msg_why(const mpix_msg_t *msg);
  * between the device and the memory that MPI has. MPI_SUCCESS, also if it is in
  * none, or the code of the failure. */
 int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
+
+/* Enqueue an allreduce, as MPI_Iallreduce, which MPI begins when the stream gets
+ * to its start: a message, as the others. Returns an MPI code, which was
+ * raised. */
+int mpix_once_allreduce(mpix_msg_args_t *args, const void *sendbuf, MPI_Op op,
+                        struct mpix_queue *queue, MPI_Request *request);
+
+/* For the thread: begin a collective, and copy what has come to where it
+ * belongs. MPI codes. */
+int mpix_once_coll_begin(mpix_msg_t *msg);
+int mpix_once_coll_end(mpix_msg_t *msg);
+
+/* Free it; NULL is legal. */
+void mpix_once_coll_destroy(struct mpix_once_coll *coll);
 
 /* A message is over, with a code of MPI: tell the stream and the application.
  * It may be gone on return. */

@@ -50,6 +50,7 @@ void mpix_msg_destroy(mpix_msg_t *msg)
     if (msg->comm != NULL) {
         mpix_comm_drop(msg->comm);
     }
+    mpix_once_coll_destroy(msg->coll);
     free(msg->text);
     free(msg);
 }
@@ -87,9 +88,12 @@ static void mpix_msg_str(const mpix_msg_t *msg, const char *what, char *buffer,
 {
     char peer[MPIX_MSG_PEER_MAX];
 
+    if (msg->coll != NULL) {
+        snprintf(buffer, max, "of %s, %s", msg->func, what);
+        return;
+    }
     mpix_msg_peer_str(msg, peer, sizeof(peer));
-    snprintf(buffer, max, "of %s, a %s %s, %s",
-             msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
+    snprintf(buffer, max, "of %s, a %s %s, %s", msg->func,
              msg->is_recv ? "receive" : "send", peer, what);
 }
 
@@ -291,10 +295,9 @@ int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status)
                               !msg->is_recv);
     return (result == UCS_OK) ?
                    MPI_SUCCESS :
-                   mpix_fail(msg->is_recv ? "MPIX_Enqueue_recv" :
-                                            "MPIX_Enqueue_send",
-                             MPI_ERR_OTHER, "the copy %s memory of %s failed: "
-                             "%s", msg->is_recv ? "to" : "from",
+                   mpix_fail(msg->func, MPI_ERR_OTHER,
+                             "the copy %s memory of %s failed: %s",
+                             msg->is_recv ? "to" : "from",
                              ucs_gstream_type_name(msg->buffer->memory),
                              ucs_status_string(result));
 }

@@ -171,6 +171,28 @@ static void mpix_active_pass(mpix_msg_t *msg, int code)
     mpix_batch_end(msg, code, &status);
 }
 
+/* Gives a message to MPI. Returns MPI's code. */
+static int mpix_msg_begin(mpix_msg_t *msg)
+{
+    int rc = MPI_SUCCESS;
+
+    if (msg->coll != NULL) {
+        return mpix_once_coll_begin(msg);
+    }
+    if (!msg->is_recv) {
+        rc = mpix_batch_copy(msg, NULL);
+    }
+    return (rc == MPI_SUCCESS) ? PMPI_Start(&msg->inner) : rc;
+}
+
+/* MPI has completed a message, without an error. */
+static int mpix_msg_finish(mpix_msg_t *msg, const MPI_Status *status)
+{
+    return (msg->coll != NULL) ? mpix_once_coll_end(msg) :
+           msg->is_recv        ? mpix_batch_copy(msg, status) :
+                                 MPI_SUCCESS;
+}
+
 /* MPICH's MPI_Testsome passes over what is started to MPI_PROC_NULL. */
 static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
 {
@@ -183,8 +205,7 @@ static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
     }
 
     if (mpix_active_reserve(active)) {
-        rc = msg->is_recv ? MPI_SUCCESS : mpix_batch_copy(msg, NULL);
-        rc = (rc == MPI_SUCCESS) ? PMPI_Start(&msg->inner) : rc;
+        rc = mpix_msg_begin(msg);
     }
     if (rc != MPI_SUCCESS) {
         mpix_active_pass(msg, rc);
@@ -260,8 +281,8 @@ static int mpix_active_test(mpix_active_t *active)
                                       active->statuses[i].MPI_ERROR;
         msg   = active->messages[index];
 
-        if ((code == MPI_SUCCESS) && msg->is_recv) {
-            code = mpix_batch_copy(msg, &active->statuses[i]);
+        if (code == MPI_SUCCESS) {
+            code = mpix_msg_finish(msg, &active->statuses[i]);
         }
         active->messages[index] = NULL;
         msg->inner              = active->inners[index + 1]; /* OpenMPI frees
@@ -277,15 +298,16 @@ static int mpix_active_test(mpix_active_t *active)
 
 static void mpix_active_note(mpix_msg_t *msg, double now)
 {
-    char peer[MPIX_MSG_PEER_MAX];
+    char peer[MPIX_MSG_PEER_MAX] = "";
     char text[MPIX_MSG_PEER_MAX + 32];
 
-    mpix_msg_peer_str(msg, peer, sizeof(peer));
+    if (msg->coll == NULL) {
+        mpix_msg_peer_str(msg, peer, sizeof(peer));
+    }
     snprintf(text, sizeof(text), "%s of %d elements %s",
-             msg->is_recv ? "receive" : "send", msg->count, peer);
-    mpix_waits_note(&msg->waits, now,
-                    msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send",
-                    text);
+             (msg->coll != NULL) ? "collective" :
+             msg->is_recv        ? "receive" : "send", msg->count, peer);
+    mpix_waits_note(&msg->waits, now, msg->func, text);
 }
 
 /* Notes the messages that have waited for a moment. */

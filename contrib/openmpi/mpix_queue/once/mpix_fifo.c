@@ -579,19 +579,17 @@ static int mpix_fifo_take(mpix_msg_t *msg, int is_asked)
 
 static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
 {
-    const char *func = msg->is_recv ? "MPIX_Enqueue_recv" : "MPIX_Enqueue_send";
-
     switch (status) {
     case UCS_OK:
         return MPI_SUCCESS;
     case UCS_ERR_MESSAGE_TRUNCATED:
-        return mpix_fail(func, MPI_ERR_TRUNCATE,
+        return mpix_fail(msg->func, MPI_ERR_TRUNCATE,
                          "the send is longer than the receive");
     case UCS_ERR_CANCELED:
-        return mpix_fail(func, MPI_ERR_OTHER, "its queue has failed, or that "
+        return mpix_fail(msg->func, MPI_ERR_OTHER, "its queue has failed, or that "
                          "of its other half, or the peer has left");
     default:
-        return mpix_fail(func, mpix_status_code(status), "%s",
+        return mpix_fail(msg->func, mpix_status_code(status), "%s",
                          ucs_status_string(status));
     }
 }
