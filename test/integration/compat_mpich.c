@@ -139,7 +139,7 @@ static void test_waitall(void)
 static void test_crossed(void)
 {
     int out[3] = {10, 11, 12};
-    MPI_Request first, second, send;
+    MPI_Request first, second, third, send;
     MPI_Status status;
     int in[3], k;
 
@@ -152,10 +152,11 @@ static void test_crossed(void)
         MPIX_OK(MPIX_Isend_enqueue(&out[1], 1, MPI_INT, mpix_test.right, 1,
                                    comm, &send));
         MPIX_OK(MPIX_Wait_enqueue(&second, &status));
+        MPIX_OK(MPIX_Irecv_enqueue(&in[2], 1, MPI_INT, mpix_test.right, 2,
+                                   comm, &third));
         MPIX_OK(MPIX_Send_enqueue(&out[2], 1, MPI_INT, mpix_test.left, 2,
                                   comm));
-        MPIX_OK(MPIX_Recv_enqueue(&in[2], 1, MPI_INT, mpix_test.right, 2, comm,
-                                  MPI_STATUS_IGNORE));
+        MPIX_OK(MPIX_Wait_enqueue(&third, MPI_STATUS_IGNORE));
         MPIX_OK(MPIX_Send_enqueue(&out[0], 1, MPI_INT, mpix_test.right, 0,
                                   comm));
         MPIX_OK(MPIX_Wait_enqueue(&first, MPI_STATUS_IGNORE));

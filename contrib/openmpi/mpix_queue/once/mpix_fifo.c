@@ -231,16 +231,26 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
                       mpix_comm_t *comm, MPI_Request *request)
 {
     mpix_batch_t *batch = queue->batch;
+    MPI_Comm failed     = MPI_COMM_NULL;
+    ucs_status_t status;
     mpix_msg_t *msg;
     int rc;
 
     mpix_fifo_sweep();
-    if ((queue->st_queue != NULL) &&
-        (ucp_st_queue_query(queue->st_queue, NULL) == UCS_OK)) {
+    status = (queue->st_queue == NULL) ? UCS_INPROGRESS :
+                                         ucp_st_queue_query(queue->st_queue,
+                                                            NULL);
+    if (status == UCS_OK) {
         mpix_batch_settle(batch, batch->waited);
+    } else if (status != UCS_INPROGRESS) {
+        mpix_fifo_look(); /* The message that has failed is the error */
     }
     mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
 
+    rc = mpix_batch_check(args->func, batch, &failed);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(failed, rc);
+    }
     rc = mpix_fifo_check(args);
     rc = (rc == MPI_SUCCESS) ? mpix_queue_get_st(args->func, queue) : rc;
     if (rc != MPI_SUCCESS) {
