@@ -73,11 +73,12 @@ fi
 # Calls that the number of arguments tells apart: macros in C, overloads in C++;
 # and programs for other interfaces
 if [ -n "$with_mpi" ]; then
-    for program in "$top"/examples/st_hpe.c "$top"/test/integration/compat_*.c
+    for program in "$top"/examples/st_{hpe,mpich}.c "$top"/test/integration/compat_*.c
     do
-        more=() # What ucx-st-mpicc --api puts in front
-        [ "${program##*/}" != compat_hpe.c ] ||
-            more=(-I "$top/contrib/openmpi/mpix_queue/compat/hpe")
+        api=${program##*/*_} # What ucx-st-mpicc --api puts in front
+        api=$top/contrib/openmpi/mpix_queue/compat/${api%.c}
+        more=()
+        [ ! -d "$api" ] || more=(-I "$api")
         for language in "$cc -x c -std=c11" "$cxx -x c++ -std=c++11"; do
             if ! $language "${warnings[@]}" -Wno-unused-parameter \
                  "${more[@]}" "${flags[@]}" "$program"; then

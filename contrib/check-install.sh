@@ -99,6 +99,8 @@ by_pkg_config()
         expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api hpe \
             "$top/test/integration/compat_hpe.c" -o "$dir/hpe"
         expect "$what, ucx-st-mpicc" 'libmpix_queue' finds_libraries "$dir/hpe"
+        expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api mpich \
+            "$top/examples/st_mpich.c" -o "$dir/mpich"
     }
     [ -e "$libdir/libmpix_queue_f08.so" ] || return 0
     expect "$what, ucx-st-f08" '' compile ucx-st-f08 "$dir/ring" mpifort \
@@ -183,6 +185,9 @@ run_programs()
     [ ! -e "$programs/hpe" ] ||
         expect "hpe runs" 'compat_hpe: 0 wrong' "${run[@]}" "$mpirun" -n 2 \
             "$programs/hpe"
+    [ ! -e "$programs/mpich" ] ||
+        expect "mpich runs" '1 of 1 ranks' "${run[@]}" "$mpirun" -n 2 \
+            "$programs/mpich"
     [ ! -e "$programs/ring" ] ||
         expect "ring runs" 'used once: 201 of 201' "${run[@]}" "$mpirun" -n 2 \
             "$programs/ring"

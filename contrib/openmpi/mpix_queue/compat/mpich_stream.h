@@ -14,13 +14,14 @@
  *     MPIX_Waitall_enqueue(2, requests, MPI_STATUSES_IGNORE);
  *     kernel reads what came
  *
- * All calls whose names end in enqueue return at once: the stream does the rest,
- * in its order. The messages are those of mpix_queue_batch.h: ordinary messages
- * of MPI, which a thread of the library begins when the stream gets to them, or
- * messages without such a thread where the communicator says that it is for
- * queues only (docs/mpi.md). What is said there of buffers in a GPU's memory,
- * of MPI_THREAD_MULTIPLE, and of errors holds here: a message that fails is
- * told by the next call for its stream.
+ * All calls whose names end in enqueue return at once: the stream does the
+ * rest, in its order. The messages are those of mpix_queue_batch.h: ordinary
+ * messages of MPI, which a thread of the library begins when the stream gets to
+ * them, or messages without such a thread where the communicator says that it
+ * is for queues only (docs/mpi.md). Of these a blocking send ends only when the
+ * receiver's stream has come to the receive. What is said there of buffers in a
+ * GPU's memory, of MPI_THREAD_MULTIPLE, and of errors holds here: a message
+ * that fails is told by the next call for its stream.
  *
  * The names below stand for functions of this library, so that they do not meet
  * those of an MPI that has such calls.
@@ -91,8 +92,8 @@ int MPIX_Mpich_info_set_hex(MPI_Info info, const char *key, const void *value,
  *                     "hipStream_t" or "MPIX_Host_stream", and "value" a stream
  *                     of that type, a pointer, as MPIX_Info_set_hex writes it:
  *                     for the last one a handle of
- *                     @ref MPIX_Host_stream_create. The null stream of a runtime
- *                     is legal.
+ *                     @ref MPIX_Host_stream_create. The null stream of a
+ *                     runtime is legal.
  * @param [out] stream Filled on success only.
  *
  * @return MPI_SUCCESS; MPI_ERR_INFO_VALUE for a type that is unknown, and a
@@ -247,8 +248,8 @@ int MPIX_Mpich_recv_enqueue_c(void *buf, MPI_Count count, MPI_Datatype datatype,
 /**
  * Enqueue a send for which the stream does not wait.
  *
- * @param [in]  buf      As MPIX_Send_enqueue; not to be changed until the stream
- *                       has passed a wait for the request.
+ * @param [in]  buf      As MPIX_Send_enqueue; not to be changed until the
+ *                       stream has passed a wait for the request.
  * @param [in]  count    As MPI_Isend.
  * @param [in]  datatype As MPI_Isend; may be freed at once.
  * @param [in]  dest     As MPI_Isend.
@@ -317,8 +318,8 @@ int MPIX_Mpich_wait_enqueue(MPI_Request *request, MPI_Status *status);
  *
  * @param [in]     count             How many; 0 is legal.
  * @param [in,out] array_of_requests As MPIX_Wait_enqueue.
- * @param [out]    array_of_statuses As MPIX_Recv_enqueue; MPI_STATUSES_IGNORE is
- *                                   legal.
+ * @param [out]    array_of_statuses As MPIX_Recv_enqueue; MPI_STATUSES_IGNORE
+ *                                   is legal.
  *
  * @return As MPIX_Wait_enqueue; MPI_ERR_COUNT for a negative @a count;
  *         MPI_ERR_REQUEST also for requests of several streams.
@@ -330,16 +331,16 @@ int MPIX_Mpich_waitall_enqueue(int count, MPI_Request array_of_requests[],
 
 
 /**
- * Enqueue an allreduce, and have the stream wait for it. A thread of the library
- * calls MPI for it on every communicator. What MPI finds wrong with the
+ * Enqueue an allreduce, and have the stream wait for it. A thread of the
+ * library calls MPI for it on every communicator. What MPI finds wrong with the
  * arguments it tells that thread, and the communicator's error handler.
  *
  * @param [in]  sendbuf  As MPI_Allreduce; MPI_IN_PLACE is legal.
  * @param [out] recvbuf  As MPI_Allreduce.
  * @param [in]  count    As MPI_Allreduce.
  * @param [in]  datatype As MPI_Allreduce; may be freed at once.
- * @param [in]  op       As MPI_Allreduce; must live until the stream has passed.
- * @param [in]  comm     As MPIX_Send_enqueue, but must live as long.
+ * @param [in]  op       As MPI_Allreduce; must live until the stream has
+ * passed. @param [in]  comm     As MPIX_Send_enqueue, but must live as long.
  *
  * @return As MPIX_Send_enqueue; MPI_ERR_OP for MPI_OP_NULL.
  *

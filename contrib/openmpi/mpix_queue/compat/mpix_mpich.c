@@ -33,8 +33,8 @@ typedef struct mpix_mpich_object {
     MPIX_Queue queue;  /* NULL: no call is enqueued on it */
 } mpix_mpich_object_t;
 
-/* The streams of a communicator, and of its duplicates. Constant but for what is
- * noted. */
+/* The streams of a communicator, and of its duplicates. Constant but for what
+ * is noted. */
 typedef struct mpix_mpich_comm {
     unsigned            refs;      /* Of communicators; atomic */
     int                 is_single; /* Calls are enqueued on its stream */
@@ -229,8 +229,8 @@ int MPIX_Mpich_stream_create(MPI_Info info, MPIX_Mpich_stream *stream)
     return MPI_SUCCESS;
 }
 
-/* The object of a handle, NULL for MPIX_STREAM_NULL. Raises that it is none, and
- * returns the code. */
+/* The object of a handle, NULL for MPIX_STREAM_NULL. Raises that it is none,
+ * and returns the code. */
 static int mpix_mpich_find(const char *func, MPIX_Mpich_stream stream,
                            mpix_mpich_object_t **object_p)
 {

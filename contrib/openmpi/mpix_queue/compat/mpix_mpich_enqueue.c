@@ -101,8 +101,8 @@ static int mpix_mpich_get_msg(const char *func, MPI_Request request,
     return MPI_SUCCESS;
 }
 
-/* Has the stream wait for a message of a call that is enqueued, whose request is
- * gone then. Returns an MPI code, which was raised. */
+/* Has the stream wait for a message of a call that is enqueued, whose request
+ * is gone then. Returns an MPI code, which was raised. */
 static int mpix_mpich_wait_one(const mpix_mpich_call_t *call,
                                struct mpix_queue *queue, MPI_Request request,
                                MPI_Status *status)

@@ -490,8 +490,8 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
                             MPI_Request *request)
 {
     mpix_msg_args_t args = {
-        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, MPI_COMM_NULL,
-        NULL
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag,
+        MPI_COMM_NULL, NULL
     };
 
     return mpix_batch_enqueue_queue(&args, queue, request);

@@ -96,6 +96,8 @@ typedef struct mpix_msg {
     int             is_listed; /* In the batch's list of those that are over, or
                                   in that of all that were waited for; protected
                                   by the lock of these lists */
+    int             is_freed; /* The outer request is, in MPICH 4.0 maybe before
+                                 the message is over; the same lock */
     int             is_counted; /* mpix_request_count(); the same lock */
     uint64_t        number;  /* In the queue, from 1; 0: never started */
     uint64_t        waited;  /* Of the first of a start: the batch's, whose
@@ -251,8 +253,8 @@ const char *mpix_msg_why(const mpix_msg_t *msg);
  * none, or the code of the failure. */
 int mpix_batch_copy(mpix_msg_t *msg, const MPI_Status *status);
 
-/* Enqueue an allreduce, as MPI_Iallreduce, which MPI begins when the stream gets
- * to its start: a message, as the others. Returns an MPI code, which was
+/* Enqueue an allreduce, as MPI_Iallreduce, which MPI begins when the stream
+ * gets to its start: a message, as the others. Returns an MPI code, which was
  * raised. */
 int mpix_once_allreduce(mpix_msg_args_t *args, const void *sendbuf, MPI_Op op,
                         struct mpix_queue *queue, MPI_Request *request);

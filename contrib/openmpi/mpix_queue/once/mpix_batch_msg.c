@@ -362,12 +362,14 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     mpix_msg_get_result(msg, &result);
     result.MPI_ERROR = msg->code;
     pthread_mutex_lock(&mpix_dropped.lock);
-    ucs_list_add_tail(&batch->over, &msg->list);
-    msg->is_listed = 1;
+    if (!msg->is_freed) {
+        ucs_list_add_tail(&batch->over, &msg->list);
+        msg->is_listed = 1;
+    }
     if (msg->result != NULL) {
         *msg->result = result;
     }
-    if (msg->is_awaited) {
+    if (msg->is_awaited && msg->is_listed) {
         mpix_msg_settle(msg);
     }
     if (msg->gate != NULL) {
@@ -402,6 +404,7 @@ static int mpix_msg_free(void *arg)
     mpix_msg_t *msg = arg;
 
     pthread_mutex_lock(&mpix_dropped.lock);
+    msg->is_freed = 1;
     mpix_msg_unlist(msg);
     mpix_msg_uncount(msg);
     mpix_msg_remove(msg);

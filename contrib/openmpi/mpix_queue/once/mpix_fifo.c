@@ -383,8 +383,8 @@ static void mpix_fifo_take_back(mpix_fifo_unpack_t *unpack)
     mpix_fifo_unpack_put(unpack);
 }
 
-/* Has the stream unpack all of a list, behind a wait that was enqueued with this
- * code. Returns the first code that is no MPI_SUCCESS. */
+/* Has the stream unpack all of a list, behind a wait that was enqueued with
+ * this code. Returns the first code that is no MPI_SUCCESS. */
 static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue,
                                  ucs_list_link_t *given, int rc)
 {
@@ -424,8 +424,8 @@ int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
 }
 
 /* Keeps calls of other threads from ending the messages of such communicators
- * that are not over, or lets them; of what they hold now, collects what is to be
- * unpacked. Returns how many requests of them are in 'reqs'. */
+ * that are not over, or lets them; of what they hold now, collects what is to
+ * be unpacked. Returns how many requests of them are in 'reqs'. */
 static size_t mpix_fifo_hold(mpix_msg_t *const msgs[], int count,
                              ucp_st_req_h *reqs, ucs_list_link_t *given)
 {
@@ -596,8 +596,9 @@ static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
         return mpix_fail(msg->func, MPI_ERR_TRUNCATE,
                          "the send is longer than the receive");
     case UCS_ERR_CANCELED:
-        return mpix_fail(msg->func, MPI_ERR_OTHER, "its queue has failed, or that "
-                         "of its other half, or the peer has left");
+        return mpix_fail(msg->func, MPI_ERR_OTHER,
+                         "its queue has failed, or that of its other half, or "
+                         "the peer has left");
     default:
         return mpix_fail(msg->func, mpix_status_code(status), "%s",
                          ucs_status_string(status));
