@@ -24,7 +24,7 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 # for some files, by their names, what else
 FOLDERS = [
     ("src/ucs_ext",
-     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_group|_ipc|_memory|_pair)?|"
+     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_gate|_group|_ipc|_memory|_pair)?|"
      r"hiprtc|ledger|loaded|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
@@ -35,20 +35,21 @@ FOLDERS = [
      r"uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h",
      r"/cxi_trig_guard\.c$", r"ucp/api/.*"),
     ("src/ucp/st",
-     r"ucs_ext/.*|ucs_(backoff|ext_config|fork|gstream(_copy|_ipc|_memory|_pair(_device)?)?|"
+     r"ucs_ext/.*|ucs_(backoff|ext_config|fork|gstream(_copy|_gate|_ipc|_memory|_pair(_device)?)?|"
      r"memfd|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|"
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),
     ("src/tools", rf"{OUTSIDE}|ucs_ext_config\.h"),
     ("contrib", OUTSIDE,
      r"/hook_", r"ompi_config\.h|ompi/mca/hook/.*"),
-    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_(backoff|thread)\.h|mpix_(halo|host_\w+)\.h",
+    ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_(backoff|gstream_gate|thread)\.h|mpix_(halo|host_\w+)\.h",
      r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
     ("examples", OUTSIDE,
-     r"/(cxi_chain\.c|gpu\.h)$", r"rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h"),
+     r"/(cxi_chain\.c|gpu\.h|st_mpich\.c)$",
+     r"rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h|mpix_host_stream\.h"),
     # The emulated NIC needs no header of others
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),
     # The stand-ins for GPU runtimes need none, either, but for the kernels
@@ -97,7 +98,7 @@ LAYERS = {
         "once": r"mpix_\w+\.h|(binding|request|once)/.*",
         "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
         "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
-        "compat": r"mpix_\w+\.h|(binding|request|compat)/.*",
+        "compat": r"mpix_\w+\.h|(binding|request|once|compat)/.*",
         "fortran": r"mpix_\w+\.h|fortran/.*",
     },
 }

@@ -32,7 +32,7 @@ void mpix_place_put(int is_device, char *place);
 
 /* Checks that a code is of this class, and its text says where the buffer is,
  * and more. */
-void mpix_check_refused(int code, int class, const char *more);
+void mpix_check_refused(int code, int error_class, const char *more);
 
 /* A program of such cases; its exit status. */
 int mpix_gpu_main(const mpix_test_case_t *cases, const char *name, int argc,

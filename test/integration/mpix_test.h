@@ -106,7 +106,7 @@ void mpix_test_code(int code, int expected, const char *where,
 
 /* Checks the class of an error, and gets its text, of MPI_MAX_ERROR_STRING
  * bytes. Zero on MPICH if the code is the class: the text went to stderr. */
-int mpix_test_text(int code, int class, char *text);
+int mpix_test_text(int code, int error_class, char *text);
 
 /* Makes the persistent send of 'count' words to 'dest', a rank of
  * MPI_COMM_WORLD. */

@@ -17,6 +17,7 @@
 #include "mpix_queue.h"
 #include "once/mpix_batch.h"
 #include "once/mpix_fifo.h"
+#include "request/mpix_queues.h"
 
 #include <ucs_gstream.h>
 #include <ucs/sys/compiler_def.h>

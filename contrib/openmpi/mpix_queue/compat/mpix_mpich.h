@@ -5,9 +5,9 @@
 #ifndef MPIX_MPICH_H_
 #define MPIX_MPICH_H_
 
-#include "request/mpix_queues.h"
+#include <mpix_mpi.h>
 
-#include <mpi.h>
+struct mpix_queue;
 
 
 /* Get the queue of the stream of a communicator. Returns an MPI code, which was

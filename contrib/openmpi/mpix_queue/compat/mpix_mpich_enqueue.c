@@ -14,6 +14,7 @@
 #include "binding/mpix_error.h"
 #include "once/mpix_batch.h"
 #include "request/mpix_buffer.h"
+#include "request/mpix_queues.h"
 
 #include <limits.h>
 #include <stdlib.h>
