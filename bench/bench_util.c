@@ -15,7 +15,7 @@
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
     "st-hpe", "metadata", "channel", "st-single", "mpi-device", "nccl",
-    "nvshmem", "st-fifo", "st-paper"
+    "nvshmem", "st-fifo", "st-paper", "st-mpich"
 };
 
 int bench_rank(void)
@@ -32,7 +32,8 @@ void bench_init(int *argc, char ***argv)
     int i, provided;
 
     for (i = 1; i < *argc; ++i) {
-        if (strstr((*argv)[i], "st-hpe") || strstr((*argv)[i], "st-paper")) {
+        if (strstr((*argv)[i], "st-hpe") || strstr((*argv)[i], "st-paper") ||
+            strstr((*argv)[i], "st-mpich")) {
             level = MPI_THREAD_MULTIPLE;
         }
     }
