@@ -45,7 +45,8 @@ FOLDERS = [
     ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_(backoff|gstream_gate|thread)\.h|mpix_(halo|host_\w+)\.h",
      r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
     # What the programs share
-    ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h",
+    ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h|"
+              r"compat/mpich_stream\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
     ("examples", OUTSIDE,
      r"/(cxi_chain\.c|gpu\.h|st_mpich\.c)$",

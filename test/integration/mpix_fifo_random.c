@@ -6,6 +6,8 @@
 #include "mpix_fifo.h"
 #include "mpix_test.h"
 
+#include <compat/mpich_stream.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -49,6 +51,11 @@ static unsigned random_group(const random_msg_t *msg)
                          mpix_test.size) + msg->rank[1]) * 3) + msg->tag);
 }
 
+static MPIX_Queue random_queue(const random_msg_t *msg, int is_recv)
+{
+    return drawn_queues[msg->comm][(random_group(msg) + (unsigned)is_recv) % 2];
+}
+
 static void random_post(random_msg_t *msg, int is_recv)
 {
     int count     = msg->words + (is_recv * (msg->tag + msg->comm));
@@ -63,7 +70,7 @@ static void random_post(random_msg_t *msg, int is_recv)
                                      MPI_COMM_WORLD, &msg->request[0])));
         return;
     }
-    q = drawn_queues[msg->comm][(random_group(msg) + (unsigned)is_recv) % 2];
+    q = random_queue(msg, is_recv);
     if (is_recv) {
         MPIX_OK(MPIX_Enqueue_recv(buf, count, MPI_UINT64_T, peer, msg->tag, q,
                                   &msg->request[1]));
@@ -93,6 +100,33 @@ static void random_queues(int (*call)(MPIX_Queue queue))
     }
 }
 
+/* A queue's stream waits for some of what was started, which the host has not
+ * waited for. */
+static void random_wait_some(int last, uint64_t *mine)
+{
+    static MPI_Request requests[2 * RANDOM_MSGS];
+    static MPI_Status statuses[2 * RANDOM_MSGS];
+    const unsigned q     = draw(mine, 2 * RANDOM_COMMS);
+    const int is_ignored = (draw(mine, 2) == 0);
+    int count            = 0;
+    int k, side;
+
+    for (k = 0; k < last; ++k) {
+        for (side = 0; side < 2; ++side) {
+            if ((msgs[k].comm < RANDOM_COMMS) &&
+                (msgs[k].request[side] != MPI_REQUEST_NULL) &&
+                (random_queue(&msgs[k], side) == drawn_queues[q / 2][q % 2]) &&
+                (draw(mine, 2) == 0)) {
+                requests[count++]     = msgs[k].request[side];
+                msgs[k].request[side] = MPI_REQUEST_NULL;
+            }
+        }
+    }
+    /* Statuses are stored when the stream passes this: all calls have these */
+    MPIX_OK(MPIX_Waitall_enqueue(count, requests, is_ignored ?
+                                 MPI_STATUSES_IGNORE : statuses));
+}
+
 /* Some messages: each rank enqueues its part in an order of its own, and starts
  * all of it before it waits for any. */
 static void random_round(int first, int last, uint64_t *mine)
@@ -117,6 +151,9 @@ static void random_round(int first, int last, uint64_t *mine)
         }
     }
     random_queues(random_start);
+    if (draw(mine, 2) == 0) {
+        random_wait_some(last, mine);
+    }
     if (draw(mine, 3) > 0) {
         random_queues(random_wait);
     }
