@@ -202,6 +202,40 @@ int MPIX_Imatchall(int count, MPI_Request requests[]);
 
 
 /**
+ * The same as @ref MPIX_Imatch, with a request that is complete when matching
+ * is done. MPI's calls that wait or test, and MPI_Request_free, work on it; it
+ * cannot be cancelled.
+ *
+ * @param [in]  request As @ref MPIX_Match; it is to live until @a match is
+ *                      complete.
+ * @param [out] match   An active request, on success only.
+ *
+ * @return As @ref MPIX_Imatch; MPI_ERR_ARG for a NULL @a match. What is known
+ *         later is raised by the call that completes @a match.
+ *
+ * Ownership: @a match is the caller's.
+ * Threads: MPI's rule for the calling thread.
+ */
+int MPIX_Imatch_request(MPI_Request *request, MPI_Request *match);
+
+
+/**
+ * The same for several requests: one request is complete when all are matched.
+ *
+ * @param [in]  count    Number of requests.
+ * @param [in]  requests As @ref MPIX_Imatchall; they are to live until @a match
+ *                       is complete.
+ * @param [out] match    As @ref MPIX_Imatch_request.
+ *
+ * @return As @ref MPIX_Imatch_request.
+ *
+ * Ownership, threads: as @ref MPIX_Imatch_request.
+ */
+int MPIX_Imatchall_request(int count, MPI_Request requests[],
+                           MPI_Request *match);
+
+
+/**
  * Tell whether a request is matched, and progress matching.
  *
  * @param [in]  request The request; or MPI_REQUEST_NULL, which counts as

@@ -17,6 +17,7 @@
 #include "mpix_host.h"
 #include "mpix_init.h"
 #include "mpix_match_thread.h"
+#include "mpix_matchall.h"
 #include "once/mpix_fifo.h"
 
 #include <pthread.h>
@@ -32,6 +33,7 @@ static void mpix_fork_child(void)
     mpix_handle_forked();
     mpix_host_forked();
     mpix_init_forked();
+    mpix_match_request_forked();
     mpix_match_thread_forked();
 }
 

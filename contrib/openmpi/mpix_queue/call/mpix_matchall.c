@@ -13,6 +13,7 @@
 #include "coll/mpix_coll.h"
 #include "mpix_init.h"
 #include "mpix_match_thread.h"
+#include "mpix_matchall.h"
 #include "request/mpix_joint.h"
 #include "request/mpix_match.h"
 #include "request/mpix_request.h"
@@ -478,6 +479,23 @@ int MPIX_Imatchall(int count, MPI_Request requests[])
     return mpix_raise(mpix_request_comm(count, requests),
                       mpix_matchall_begin("MPIX_Imatchall", count, requests, 0,
                                           NULL));
+}
+
+int mpix_matchall_look(const char *func, int count, const MPI_Request *requests,
+                       int *code_p)
+{
+    int is_done;
+
+    mpix_match_progress_mpi();
+
+    mpix_lock();
+    mpix_coll_progress();
+    is_done = mpix_matchall_is_done(count, requests);
+    mpix_unlock();
+    if (is_done) {
+        *code_p = mpix_matchall_finish(func, count, requests, NULL);
+    }
+    return is_done;
 }
 
 /* Progresses matching and looks at a request. */

@@ -11,6 +11,7 @@
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
 #include "coll/mpix_coll.h"
+#include "mpix_matchall.h"
 #include "request/mpix_joint.h"
 
 #include <ucs_backoff.h>
@@ -107,6 +108,7 @@ int MPI_Request_free(MPI_Request *request)
         if (rc != MPI_SUCCESS) {
             return mpix_raise(comm, rc);
         }
+        mpix_match_request_release(*request);
     }
     return MPIX_NEXT(Request_free)(request);
 }

@@ -21,6 +21,7 @@
 #include "binding/mpix_global.h"
 #include "binding/mpix_next.h"
 #include "mpix_host.h"
+#include "mpix_matchall.h"
 #include "once/mpix_fifo.h"
 #include "request/mpix_match.h"
 
@@ -127,6 +128,13 @@ static int mpix_wait_all_over(const mpix_wait_set_t *set)
     return 1;
 }
 
+/* Completes generalized requests of this library that are over. */
+static void mpix_wait_poll(int count, const MPI_Request *requests)
+{
+    mpix_fifo_poll(count, requests);
+    mpix_match_request_poll(count, requests);
+}
+
 /* Begins a call, which must end by mpix_wait_finish(). Returns an MPI code,
  * which has been raised. Not inline: compilers warn of a caller's variable. */
 static UCS_F_NOINLINE int
@@ -140,7 +148,7 @@ mpix_wait_begin(mpix_wait_set_t *set, const char *func, int count,
     }
 
     mpix_wait_set_enter(set);
-    mpix_fifo_poll(count, requests);
+    mpix_wait_poll(count, requests);
     return MPI_SUCCESS;
 }
 
@@ -179,7 +187,7 @@ static int mpix_wait_mpi(MPI_Request *request, MPI_Status *status)
 
     while (((rc = MPIX_NEXT(Test)(request, &flag, status)) == MPI_SUCCESS) &&
            !flag) {
-        mpix_fifo_poll(1, request);
+        mpix_wait_poll(1, request);
         ucs_backoff(&spins);
     }
     return rc;
@@ -193,7 +201,7 @@ static int mpix_wait_mpi_all(int count, MPI_Request requests[],
 
     while (((rc = MPIX_NEXT(Testall)(count, requests, &flag, statuses)) ==
             MPI_SUCCESS) && !flag) {
-        mpix_fifo_poll(count, requests);
+        mpix_wait_poll(count, requests);
         ucs_backoff(&spins);
     }
     return rc;
@@ -441,7 +449,7 @@ mpix_wait_slow_waitany(int count, MPI_Request requests[], int *index,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
-        mpix_fifo_poll(count, set.mpi);
+        mpix_wait_poll(count, set.mpi);
         ucs_backoff(&spins);
     }
     return mpix_wait_finish_one(&set, rc);
@@ -543,7 +551,7 @@ mpix_wait_slow_waitsome(int incount, MPI_Request requests[], int *outcount,
         if (set.num_given > 0) {
             mpix_host_progress();
         }
-        mpix_fifo_poll(incount, set.mpi);
+        mpix_wait_poll(incount, set.mpi);
         ucs_backoff(&spins);
     }
     return mpix_wait_finish(&set, rc);

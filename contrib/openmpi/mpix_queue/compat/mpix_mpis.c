@@ -2,8 +2,7 @@
 /*
  * mpix_mpis.c - the calls of compat/stream-triggering.h.
  *
- * A request there is one of MPI, and whether it was given to match. A queue
- * there remembers what was started on it since the last wait.
+ * A request there is one of MPI, and whether it was given to match.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -42,9 +41,6 @@ struct MPIS_Request_struct {
 typedef struct mpix_mpis_queue {
     MPIX_Queue  queue;
     void        *stream;  /* Own; NULL if it is the application's */
-    MPI_Request *started; /* Since the last wait */
-    int         count;    /* Of those */
-    int         max;      /* There is room for so many */
 } mpix_mpis_queue_t;
 
 /* What a message is. */
@@ -195,7 +191,6 @@ int MPIS_Queue_free(MPIS_Queue *queue)
     }
 
     mpix_handle_destroy((void*)handle);
-    free(object->started);
     free(object);
     *queue = MPIS_QUEUE_NULL;
     return MPIS_SUCCESS;
@@ -259,52 +254,35 @@ static int mpix_mpis_check_array(const char *func, int count,
     return MPI_SUCCESS;
 }
 
-/* Room for more requests that are started. */
-static int mpix_mpis_reserve(const char *func, mpix_mpis_queue_t *queue,
-                             int count)
-{
-    const long needed = (long)queue->count + count;
-    MPI_Request *started;
-
-    if (needed <= queue->max) {
-        return MPI_SUCCESS;
-    }
-
-    started = realloc(queue->started, 2 * needed * sizeof(*started));
-    if (started == NULL) {
-        return mpix_raise(MPI_COMM_NULL,
-                          mpix_fail(func, MPI_ERR_NO_MEM,
-                                    "no memory for %ld requests", needed));
-    }
-
-    queue->started = started;
-    queue->max     = 2 * needed;
-    return MPI_SUCCESS;
-}
-
 static int mpix_mpis_start(const char *func, MPIS_Queue handle, int count,
                            const MPIS_Request *requests)
 {
-    mpix_mpis_queue_t *queue;
+    mpix_mpis_queue_t *object;
+    struct mpix_queue *queue;
+    MPI_Request *started;
     int rc;
 
-    rc = mpix_mpis_queue_get(func, handle, &queue);
+    rc = mpix_mpis_queue_get(func, handle, &object);
     if (rc == MPI_SUCCESS) {
         rc = mpix_mpis_check_array(func, count, requests);
     }
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+
+    queue = object->queue;
+    rc    = mpix_queue_reserve(func, queue, count);
+    if (rc != MPI_SUCCESS) {
+        return mpix_raise(MPI_COMM_NULL, rc);
+    }
+    started = queue->started + queue->num_started;
+    rc      = mpix_mpis_collect(func, count, requests, MPIX_MPIS_MATCHED,
+                                started);
     if (rc == MPI_SUCCESS) {
-        rc = mpix_mpis_reserve(func, queue, count);
+        rc = MPIX_Enqueue_startall(queue, count, started);
     }
     if (rc == MPI_SUCCESS) {
-        rc = mpix_mpis_collect(func, count, requests, MPIX_MPIS_MATCHED,
-                               queue->started + queue->count);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = MPIX_Enqueue_startall(queue->queue, count,
-                                   queue->started + queue->count);
-    }
-    if (rc == MPI_SUCCESS) {
-        queue->count += count;
+        queue->num_started += count;
     }
     return rc;
 }
@@ -325,13 +303,7 @@ int MPIS_Enqueue_waitall(MPIS_Queue handle)
     int rc;
 
     rc = mpix_mpis_queue_get("MPIS_Enqueue_waitall", handle, &queue);
-    if (rc == MPI_SUCCESS) {
-        rc = MPIX_Enqueue_waitall(queue->queue, queue->count, queue->started);
-    }
-    if (rc == MPI_SUCCESS) {
-        queue->count = 0;
-    }
-    return rc;
+    return (rc == MPI_SUCCESS) ? mpix_queue_wait_started(queue->queue) : rc;
 }
 
 /* Matching */

@@ -45,7 +45,9 @@ enum {
 typedef enum MPIS_Queue_type {
     THREAD      = 0, /**< By a thread */
     GPU_MEM_OPS = 3, /**< By memory operations of a GPU's stream */
+#ifndef MPIX_COMPAT_MPI_QUEUE_PAPER_H_
     CXI         = 4  /**< By a NIC that a GPU's stream triggers */
+#endif
 } MPIS_Queue_type;
 
 typedef MPIS_Queue_type MPS_Queue_type;

@@ -121,7 +121,38 @@ void mpix_queue_destroy(struct mpix_queue *queue)
         free(queue->sets[i].ops);
     }
     ucs_gstream_word_put(queue->end);
+    free(queue->started);
     free(queue);
+}
+
+int mpix_queue_reserve(const char *func, struct mpix_queue *queue, int count)
+{
+    const long needed = (long)queue->num_started + count;
+    MPI_Request *started;
+
+    if (needed <= queue->max_started) {
+        return MPI_SUCCESS;
+    }
+
+    started = realloc(queue->started, 2 * needed * sizeof(*started));
+    if (started == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for %ld requests",
+                         needed);
+    }
+
+    queue->started     = started;
+    queue->max_started = (int)(2 * needed);
+    return MPI_SUCCESS;
+}
+
+int mpix_queue_wait_started(struct mpix_queue *queue)
+{
+    int rc = MPIX_Enqueue_waitall(queue, queue->num_started, queue->started);
+
+    if (rc == MPI_SUCCESS) {
+        queue->num_started = 0;
+    }
+    return rc;
 }
 
 /* Has the stream tell that it has run everything. Nothing else asks it then: a

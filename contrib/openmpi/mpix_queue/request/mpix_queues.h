@@ -52,6 +52,11 @@ struct mpix_queue {
     int              is_internal; /* Of a collective */
     mpix_queue_set_t sets[MPIX_QUEUE_MAX_SETS];
     unsigned         next_set; /* The next one to go, of the same thread */
+    MPI_Request      *started; /* And not waited for: of interfaces whose waits
+                                  need not name them; of the same thread, as
+                                  are the next two */
+    int              num_started;
+    int              max_started; /* There is room for so many */
 };
 
 
@@ -90,6 +95,15 @@ void mpix_queue_retire(struct mpix_queue *queue);
  * collectives: it goes at once, or when its last command has run. Takes the
  * lock. */
 void mpix_queue_shut(struct mpix_queue *queue);
+
+
+/* Make room to remember more requests that are started. Returns an MPI code
+ * that is not raised. */
+int mpix_queue_reserve(const char *func, struct mpix_queue *queue, int count);
+
+/* Enqueue the wait for those that are remembered. Returns an MPI code, which
+ * was raised. */
+int mpix_queue_wait_started(struct mpix_queue *queue);
 
 
 /* A start of requests, or a wait. */
