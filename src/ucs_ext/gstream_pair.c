@@ -22,6 +22,7 @@
 #include <ucs/debug/assert.h>
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
+#include <ucs/sys/ptr_arith.h>
 
 #include <pthread.h>
 #include <stddef.h>

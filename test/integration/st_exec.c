@@ -23,6 +23,7 @@ typedef struct {
     ucp_st_op_h op;      /* NULL: of another rank, or freed */
     st_place_t  place;
     unsigned    started; /* By the host */
+    ucp_st_req_h req;    /* Of a FIFO: its use, until that is waited for */
 } st_exec_op_t;
 
 typedef struct st_exec {
@@ -39,6 +40,11 @@ typedef struct st_exec {
 static int st_exec_is_own(const st_exec_t *exec, int op)
 {
     return st_prog_rank_of(exec->prog, op) == exec->me->index;
+}
+
+static int st_exec_is_once(const st_exec_t *exec, int op)
+{
+    return exec->prog->msgs[ST_PROG_MSG(op)].is_once;
 }
 
 /* Bytes of an operation's buffer, without its guard */
@@ -180,13 +186,67 @@ static void st_exec_launch(st_exec_t *exec, unsigned index)
     }
 }
 
-static void st_exec_get_ops(const st_exec_t *exec, const st_step_t *step,
-                            ucp_st_op_h *ops)
+/* Those of a step that are matched; how many */
+static unsigned st_exec_get_ops(const st_exec_t *exec, const st_step_t *step,
+                                ucp_st_op_h *ops)
 {
+    unsigned count = 0;
     unsigned i;
 
     for (i = 0; i < step->count; ++i) {
-        ops[i] = exec->ops[step->ops[i]].op;
+        if (!st_exec_is_once(exec, step->ops[i])) {
+            ops[count++] = exec->ops[step->ops[i]].op;
+        }
+    }
+    return count;
+}
+
+/* The next use of one of a FIFO: the number of its message is its tag */
+static void st_exec_once_enqueue(st_exec_t *exec, int op, ucp_st_queue_h queue)
+{
+    const st_prog_msg_t *msg   = &exec->prog->msgs[ST_PROG_MSG(op)];
+    int is_recv                = ST_PROG_IS_RECV(op);
+    ucp_st_msg_params_t params = {
+        .field_mask = UCP_ST_MSG_PARAM_FIELD_BUFFER |
+                      UCP_ST_MSG_PARAM_FIELD_LENGTH |
+                      UCP_ST_MSG_PARAM_FIELD_PEER |
+                      UCP_ST_MSG_PARAM_FIELD_TAG | UCP_ST_MSG_PARAM_FIELD_SCOPE,
+        .buffer     = st_place_buffer(&exec->ops[op].place),
+        .length     = st_exec_space(exec, op),
+        .peer       = exec->me->node.peers[msg->rank[!is_recv]],
+        .tag        = ST_PROG_MSG(op),
+        .scope      = exec->prog->seed
+    };
+
+    exec->me->node.has_fifos = 1;
+    ST_OK(exec->me, (is_recv ? ucp_st_enqueue_recv : ucp_st_enqueue_send)(
+                            queue, &params, &exec->ops[op].req));
+}
+
+/* Starts those of a step that are of FIFOs, or waits for their uses */
+static void st_exec_once(st_exec_t *exec, const st_step_t *step)
+{
+    ucp_st_queue_h queue = exec->queues[step->queue];
+    int is_start         = (step->type == ST_STEP_START);
+    size_t count         = 0;
+    ucp_st_req_h reqs[ST_PROG_MAX_BATCH];
+    unsigned i;
+
+    for (i = 0; i < step->count; ++i) {
+        if (st_exec_is_once(exec, step->ops[i])) {
+            if (is_start) {
+                st_exec_once_enqueue(exec, step->ops[i], queue);
+            }
+            reqs[count++] = exec->ops[step->ops[i]].req;
+        }
+    }
+    if (count == 0) {
+        return;
+    }
+    ST_OK(exec->me, is_start ? ucp_st_enqueue_batch_start(queue) :
+                               ucp_st_enqueue_req_waitall(queue, reqs, count));
+    for (i = 0; !is_start && (i < count); ++i) {
+        ST_OK(exec->me, ucp_st_req_free(reqs[i]));
     }
 }
 
@@ -196,18 +256,19 @@ static void st_exec_enqueue(st_exec_t *exec, const st_step_t *step)
     int is_start         = (step->type == ST_STEP_START);
     int exchange         = exec->prog->exchange[step->ops[0]];
     ucp_st_op_h ops[ST_PROG_MAX_BATCH];
+    unsigned count       = st_exec_get_ops(exec, step, ops);
     unsigned i;
 
-    st_exec_get_ops(exec, step, ops);
+    st_exec_once(exec, step);
     if (exchange != 0) {
         ST_OK(exec->me, (is_start ? ucp_st_enqueue_exchange_start :
                                     ucp_st_enqueue_exchange_wait)(
                                 queue, exec->exchanges[exchange]));
-    } else if (step->count > 1) {
+    } else if (count > 1) {
         ST_OK(exec->me, (is_start ? ucp_st_enqueue_startall :
                                     ucp_st_enqueue_waitall)(queue, ops,
-                                                            step->count));
-    } else {
+                                                            count));
+    } else if (count > 0) {
         ST_OK(exec->me, (is_start ? ucp_st_enqueue_start :
                                     ucp_st_enqueue_wait)(queue, ops[0]));
     }
@@ -258,6 +319,9 @@ static void st_exec_check_end(st_exec_t *exec, int op)
     const st_prog_msg_t *msg = &exec->prog->msgs[ST_PROG_MSG(op)];
     ucp_st_op_attr_t attr;
 
+    if (exec->ops[op].op == NULL) {
+        return;
+    }
     ST_OK(exec->me, ucp_st_op_query(exec->ops[op].op, &attr));
     ST_OK(exec->me, attr.status);
     ST_CHECK(exec->me, attr.started == msg->uses);
@@ -268,7 +332,7 @@ static void st_exec_check_end(st_exec_t *exec, int op)
 /* What is of an exchange is freed with it */
 static void st_exec_free(st_exec_t *exec, int op)
 {
-    if (exec->prog->exchange[op] == 0) {
+    if ((exec->prog->exchange[op] == 0) && !st_exec_is_once(exec, op)) {
         ST_OK(exec->me, ucp_st_op_free(exec->ops[op].op));
     }
     exec->ops[op].op = NULL;
@@ -353,6 +417,9 @@ static void st_exec_op_init(st_exec_t *exec, int op)
     st_bytes_poison(exec->ops[op].place.host, exec->ops[op].place.length);
     ST_OK(exec->me, st_place_fill(&exec->ops[op].place));
     params.buffer = st_place_buffer(&exec->ops[op].place);
+    if (msg->is_once) {
+        return; /* Each use is made when it is started */
+    }
     ST_OK(exec->me, (is_recv ? ucp_st_recv_init : ucp_st_send_init)(
                             node->worker, &params, &exec->ops[op].op));
 }
@@ -407,12 +474,13 @@ static st_exec_t *st_exec_create(st_rank_t *me, const st_prog_t *prog)
 
 /* The outcome of those that were given to match in one call */
 static unsigned st_exec_count_laneless(st_exec_t *exec,
-                                       const ucs_status_t *statuses)
+                                       const ucs_status_t *statuses,
+                                       unsigned count)
 {
     unsigned laneless = 0;
     unsigned i;
 
-    for (i = 0; i < exec->part->num_match; ++i) {
+    for (i = 0; i < count; ++i) {
         if (statuses[i] == UCS_ERR_NO_RESOURCE) {
             ++laneless;
         } else {
@@ -428,26 +496,31 @@ static unsigned st_exec_match(st_exec_t *exec)
     const st_prog_rank_t *part = exec->part;
     ucp_st_op_h ops[ST_PROG_MAX_OPS];
     ucs_status_t statuses[ST_PROG_MAX_OPS] = {UCS_OK};
+    uint8_t matched[ST_PROG_MAX_OPS];
+    unsigned count = 0;
     unsigned i, part_size;
 
     st_rank_at(exec->me, "matching of program %lu", exec->prog->seed);
     for (i = 0; i < part->num_match; ++i) {
-        ops[i] = exec->ops[part->match[i]].op;
+        if (exec->ops[part->match[i]].op != NULL) {
+            matched[count] = part->match[i];
+            ops[count++]   = exec->ops[part->match[i]].op;
+        }
     }
     if (part->match_part == 0) {
-        (void)ucp_st_matchall(ops, part->num_match, statuses);
-        return st_exec_count_laneless(exec, statuses);
+        (void)ucp_st_matchall(ops, count, statuses);
+        return st_exec_count_laneless(exec, statuses, count);
     }
-    for (i = 0; i < part->num_match; i += part_size) {
-        part_size = part->num_match - i;
+    for (i = 0; i < count; i += part_size) {
+        part_size = count - i;
         part_size = (part_size > part->match_part) ? part->match_part :
                                                      part_size;
         ST_OK(exec->me, ucp_st_imatchall(ops + i, part_size));
     }
-    for (i = 0; i < part->num_match; ++i) {
-        statuses[i] = st_exec_matched(exec, part->match[i]);
+    for (i = 0; i < count; ++i) {
+        statuses[i] = st_exec_matched(exec, matched[i]);
     }
-    return st_exec_count_laneless(exec, statuses);
+    return st_exec_count_laneless(exec, statuses, count);
 }
 
 /* Zero if not all ranks of the group have all lanes that they need */
@@ -473,12 +546,15 @@ static void st_exec_count(const st_exec_t *exec, st_exec_counts_t *counts)
     int i;
 
     for (i = 0; i < 2 * exec->prog->num_msgs; ++i) {
-        if (!st_exec_is_own(exec, i) || (exec->ops[i].op == NULL)) {
+        msg = &exec->prog->msgs[ST_PROG_MSG(i)];
+        if (!st_exec_is_own(exec, i) ||
+            ((exec->ops[i].op == NULL) && !msg->is_once)) {
             continue;
         }
-        msg = &exec->prog->msgs[ST_PROG_MSG(i)];
-        ST_OK(exec->me, ucp_st_op_query(exec->ops[i].op, &attr));
-        counts->host += (attr.lane != UCP_ST_LANE_TRIG);
+        if (!msg->is_once) {
+            ST_OK(exec->me, ucp_st_op_query(exec->ops[i].op, &attr));
+            counts->host += (attr.lane != UCP_ST_LANE_TRIG);
+        }
         if (ST_PROG_IS_RECV(i)) {
             counts->uses  += msg->uses;
             counts->bytes += (uint64_t)msg->uses * msg->length;

@@ -117,6 +117,7 @@ static void st_gen_ready(st_prog_t *prog, st_sim_t *sim, uint64_t *random)
 
     for (i = 0; i < prog->num_msgs; ++i) {
         prog->msgs[i].is_ready = st_sim_is_on_time(sim, i) &&
+                                 !prog->msgs[i].is_once &&
                                  st_gen_chance(random, 85);
     }
 }

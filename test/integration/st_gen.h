@@ -22,6 +22,7 @@ typedef struct st_gen_options {
     unsigned max_uses; /**< Of a message; at most ST_PROG_MAX_USES */
     unsigned moves;    /**< Steps that are moved */
     int      no_late;  /**< All is matched before the first step */
+    unsigned once;     /**< Of 100 messages, so many are of FIFOs */
 } st_gen_options_t;
 
 #define ST_GEN_DEFAULTS { .max_size = 100 << 10, .max_uses = 12, .moves = 80 }

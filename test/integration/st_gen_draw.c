@@ -104,7 +104,8 @@ static int st_gen_may_join(const st_gen_t *gen, int op)
 {
     int msg = ST_PROG_MSG(op);
 
-    return !gen->prog->msgs[msg].is_late && (gen->plan->token[msg] == 0) &&
+    return !gen->prog->msgs[msg].is_late &&
+           !gen->prog->msgs[msg].is_once && (gen->plan->token[msg] == 0) &&
            (gen->asks[msg] == 0) && !gen->ops[op].is_fixed;
 }
 

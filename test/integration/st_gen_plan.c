@@ -106,6 +106,7 @@ static void st_gen_plan_token(st_prog_t *prog, uint64_t *random,
     };
 
     msg->is_late = 0;
+    ask.is_once  = msg->is_once;
     ask.length   = st_gen_below(random, 9);
     ask.space    = ask.length;
     if ((st_gen_room(prog, &ask) >= ask.uses) && st_gen_add_msg(prog, &ask)) {
@@ -137,6 +138,8 @@ static void st_gen_plan_msgs(st_prog_t *prog, uint64_t *random,
         msg.is_late = st_gen_chance(random, 8) && !options->no_late;
         if (msg.is_late) {
             msg.tag = ST_GEN_LATE_TAG + i; /* Its order is open */
+        } else if (options->once > 0) {
+            msg.is_once = st_gen_chance(random, options->once);
         }
         if (st_gen_add_msg(prog, &msg) && st_gen_chance(random, 20)) {
             st_gen_plan_token(prog, random, plan->token);

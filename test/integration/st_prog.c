@@ -164,7 +164,8 @@ void st_prog_print(const st_prog_t *prog)
         printf("message %d: %u -> %u, tag %u, scope %u, %u bytes for %u, %u "
                "uses%s%s\n", i, msg->rank[0], msg->rank[1], msg->tag,
                msg->scope, msg->length, msg->space, msg->uses,
-               msg->is_ready ? ", ready" : "", msg->is_late ? ", late" : "");
+               msg->is_ready ? ", ready" : "", msg->is_late ? ", late" :
+               msg->is_once ? ", of a FIFO" : "");
     }
     st_prog_print_exchanges(prog);
     for (i = 0; i < prog->num_ranks; ++i) {

@@ -68,6 +68,7 @@ typedef struct st_prog_msg {
     uint8_t  rank[2]; /**< Of the send and of the receive */
     uint8_t  is_ready;
     uint8_t  is_late; /**< Matched by steps, not before the first one */
+    uint8_t  is_once; /**< Each use is a message of a FIFO */
     uint16_t uses;
     uint32_t tag;
     uint32_t scope;

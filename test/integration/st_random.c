@@ -13,8 +13,8 @@ static const char usage_text[] =
     "usage: st_random [OPTION...]\n"
     "\n"
     "Runs random legal programs and checks all data. A program is made from\n"
-    "its seed and from --ranks, --max-size, --max-uses and --no-late; the\n"
-    "next one has the next seed.\n"
+    "its seed and from --ranks, --max-size, --max-uses, --no-late and --once;\n"
+    "the next one has the next seed.\n"
     "\n"
     "  --seed N         of the first program (else from the clock)\n"
     "  --count N        programs (100)\n"
@@ -24,6 +24,7 @@ static const char usage_text[] =
     "  --max-size BYTES of a message (102400)\n"
     "  --max-uses N     of a message, at most 40 (12)\n"
     "  --no-late        match everything before the first step\n"
+    "  --once PERCENT   so many messages are used once each time (0)\n"
     "  --some           leave out programs that do not find enough lanes\n"
     "  --limit SECONDS  in which a program must end (300)\n"
     "  --verbose        print the programs\n";
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
     {"max-size", required_argument, NULL, 'S'},
     {"max-uses", required_argument, NULL, 'U'},
     {"no-late",  no_argument,       NULL, 'l'},
+    {"once",     required_argument, NULL, 'O'},
     {"some",     no_argument,       NULL, 'o'},
     {"limit",    required_argument, NULL, 'm'},
     {"verbose",  no_argument,       NULL, 'v'},
@@ -59,7 +61,8 @@ static long number(long max)
 static int set_number(st_random_options_t *options, int option)
 {
     long value = number((option == 'r') ? ST_PROG_MAX_RANKS :
-                        (option == 'U') ? ST_PROG_MAX_USES : 1 << 30);
+                        (option == 'U') ? ST_PROG_MAX_USES :
+                        (option == 'O') ? 100 : 1 << 30);
 
     switch (option) {
     case 'c':
@@ -76,6 +79,9 @@ static int set_number(st_random_options_t *options, int option)
         break;
     case 'U':
         options->gen.max_uses = (unsigned)value;
+        break;
+    case 'O':
+        options->gen.once = (unsigned)value;
         break;
     case 'm':
         options->limit = (unsigned)value;

@@ -159,6 +159,9 @@ static void st_random_print_replay(const st_random_options_t *options,
     if (gen->no_late) {
         printf(" --no-late");
     }
+    if (gen->once != 0) {
+        printf(" --once %u", gen->once);
+    }
     printf("\n");
 }
 

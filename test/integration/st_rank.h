@@ -35,6 +35,7 @@ typedef struct st_node {
     ucp_st_worker_h worker;
     ucp_st_peer_h   peers[ST_WORLD_MAX_RANKS];
     ucp_st_stats_t  base; /**< Before any operation was made */
+    int            has_fifos; /* Whose counters the worker keeps */
 } st_node_t;
 
 
