@@ -22,7 +22,6 @@
 #include <ucs/debug/assert.h>
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/ptr_arith.h>
 
 #include <pthread.h>
 #include <stddef.h>
@@ -526,9 +525,9 @@ ucs_status_t ucs_gstream_nics_describe(ucs_gstream_type_t type, int device,
 static void gstream_pair_size(const gstream_kernels_t *kernels, uint64_t length,
                               gstream_kernel_pair_head_t *head)
 {
-    uint64_t threads = ucs_align_up(ucs_div_round_up(length,
-                                                     GSTREAM_PAIR_BYTES),
-                                    GSTREAM_PAIR_THREADS_MIN);
+    uint64_t threads = ucs_div_round_up(length, GSTREAM_PAIR_BYTES *
+                                                GSTREAM_PAIR_THREADS_MIN) *
+                       GSTREAM_PAIR_THREADS_MIN;
     uint64_t blocks;
 
     threads = ucs_max(threads, GSTREAM_PAIR_THREADS_MIN);
