@@ -479,6 +479,7 @@ static void ucp_st_fifo_init(ucp_st_worker_h worker)
     ucs_list_head_init(&fifos->nics);
     ucs_list_head_init(&fifos->slots);
     ucs_list_head_init(&fifos->handed);
+    ucs_list_head_init(&fifos->limited);
 }
 
 static int ucp_st_fifo_is_used(ucp_st_worker_h worker)
