@@ -68,6 +68,12 @@ static int ucp_st_trig_serve(void *arg)
     int timeout            = -1;
 
     ucp_st_worker_lock(worker);
+    if (worker->is_ending) {
+        /* What could not be cancelled names what is freed now */
+        dev->service.num_fds = 0;
+        ucp_st_worker_unlock(worker);
+        return -1;
+    }
     dev->is_refused     = 0;
     dev->is_retry_timed = 1;
     while ((ucp_st_trig_dev_progress(worker) > 0) &&
