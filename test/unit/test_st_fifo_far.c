@@ -5,6 +5,7 @@
  * message. This program is the other process, too.
  */
 #include "core/st_peer.h"
+#include "core/st_waits.h"
 #include "core/st_worker.h"
 #include "st_cunit.h"
 #include "st_far.h"
@@ -273,6 +274,19 @@ static int far_step(const st_side_t *side, ucp_st_req_h req)
     return step;
 }
 
+/* What waits, in words */
+static const char *far_waits(const st_side_t *side)
+{
+    static char text[UCP_ST_WAITS_WARN_SIZE];
+    ucp_st_waits_t waits;
+
+    ucp_st_waits_init(&waits, text, sizeof(text), 0);
+    ucp_st_worker_lock(side->worker);
+    ucp_st_fifo_component.worker.waits(side->worker, &waits);
+    ucp_st_worker_unlock(side->worker);
+    return text;
+}
+
 /* The data of a send is on the way to a peer that does not take it, and the
  * queue fails for another reason: that passes. What is on the way ends with the
  * peer, or goes on with it. */
@@ -301,6 +315,7 @@ static void run_stuck(int sig)
         /* this one is */
     }
     CU_ASSERT_EQUAL(ucp_st_req_cancel(reqs[2]), UCS_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(far_waits(&side), ": it has failed, and"));
     CU_ASSERT_EQUAL(ucp_st_queue_wait(side.queue, NULL), UCS_ERR_CANCELED);
     for (i = 0; i < 3; ++i) {
         CU_ASSERT_EQUAL(ucp_st_req_wait(reqs[i], NULL), UCS_ERR_CANCELED);
