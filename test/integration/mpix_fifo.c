@@ -568,6 +568,56 @@ static void test_fail_matched(void)
     MPI_Type_free(&type);
 }
 
+/* A queue fails whose stream is to unpack a receive, which is cancelled with its
+ * data in place. The host's wait for the queue covers that copy as well: then
+ * the application has the buffer back, and keeps it. */
+static void test_fail_unpack(void)
+{
+    int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
+    int *in  = calloc(2 * UNPACK_BLOCKS, sizeof(*in));
+    int word = 0;
+    MPI_Request requests[4];
+    MPIX_Queue queues[2];
+    MPI_Datatype type;
+    int i, count = 0;
+
+    MPI_Type_vector(UNPACK_BLOCKS, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, 15, queues[0],
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, mpix_test.left, 16, queues[0],
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queues[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, UNPACK_BLOCKS, MPI_INT, mpix_test.right, 15,
+                              queues[1], &requests[2]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1]));
+    MPIX_OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_wait(queues[0]));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIX_OK(MPIX_Enqueue_send(out, 2, MPI_INT, mpix_test.right, 16, queues[1],
+                              &requests[3]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1])); /* the others fail by that */
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(queues[0]));
+    memset(in, -1, 2 * UNPACK_BLOCKS * sizeof(*in));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (i = 0; i < (2 * UNPACK_BLOCKS); ++i) {
+        count += (in[i] != -1);
+    }
+    MPIX_CHECK(count == 0, "%d words were written behind the wait", count);
+    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[3], MPI_STATUS_IGNORE));
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+    }
+    MPI_Type_free(&type);
+    free(out);
+    free(in);
+}
+
 /* A queue is freed with messages that are not over: those whose start was
  * enqueued arrive, the others are cancelled */
 static void test_free_queue(void)
@@ -610,6 +660,7 @@ int main(int argc, char **argv)
         {"context", test_context},
         {"truncation", test_truncation},
         {"fail_matched", test_fail_matched},
+        {"fail_unpack", test_fail_unpack},
         {"free_queue", test_free_queue},
         {"random", test_random},
         {NULL, NULL}

@@ -223,6 +223,16 @@ static int mpix_queue_failed(const char *func, ucs_status_t status,
                      mpix_request_cause(status));
 }
 
+/* Whether the stream has yet to run functions of messages. Those of a queue in
+ * error touch buffers, too; a stream that is lost runs none any more. */
+static int mpix_queue_is_busy(const struct mpix_queue *queue,
+                              ucs_status_t status)
+{
+    return (queue->batch != NULL) && !mpix_batch_is_idle(queue->batch) &&
+           ((status == UCS_OK) ||
+            (ucs_gstream_query(queue->stream) != UCS_ERR_IO_ERROR));
+}
+
 /* Whether matched requests and messages of the queue have run, as
  * ucp_st_queue_query(). */
 static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
@@ -240,10 +250,7 @@ static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
     }
     mpix_unlock();
 
-    return ((status == UCS_OK) && (queue->batch != NULL) &&
-            !mpix_batch_is_idle(queue->batch)) ?
-                   UCS_INPROGRESS :
-                   status;
+    return mpix_queue_is_busy(queue, status) ? UCS_INPROGRESS : status;
 }
 
 /* Both MPI and the st worker go on while the host waits: the commands that it
