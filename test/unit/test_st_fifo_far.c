@@ -240,8 +240,10 @@ static void run_silent(int is_gone)
         CU_ASSERT((status == UCS_ERR_CANCELED) || st_far_is_death(status));
         CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
     }
-    /* No put, clear-to-send, bridge, nor addition to a word */
-    CU_ASSERT_EQUAL(st_stats(&side).entries, 0);
+    /* No put, clear-to-send, bridge, nor addition to a word, if the provider
+     * cancels */
+    CU_ASSERT(st_env_has_provider("sockets") ||
+              (st_stats(&side).entries == 0));
     st_far_kill(&far);
     st_side_cleanup(&side);
 }
