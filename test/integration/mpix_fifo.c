@@ -8,8 +8,10 @@
 #include "mpix_fifo.h"
 #include "mpix_test.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TAG    3
 #define COUNT  16
@@ -568,9 +570,9 @@ static void test_fail_matched(void)
     MPI_Type_free(&type);
 }
 
-/* A queue fails whose stream is to unpack a receive, which is cancelled with its
- * data in place. The host's wait for the queue covers that copy as well: then
- * the application has the buffer back, and keeps it. */
+/* A queue fails whose stream is to unpack a receive, which is cancelled with
+ * its data in place. The host's wait for the queue covers that copy as well:
+ * then the application has the buffer back, and keeps it. */
 static void test_fail_unpack(void)
 {
     int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
@@ -644,6 +646,56 @@ static void test_free_queue(void)
                in[1]);
 }
 
+/* The last: a GPU's stream is lost that was to unpack a receive, which is over.
+ * The host does that, once it knows. */
+static void test_lost(void)
+{
+    const char *stream = getenv("ST_TEST_STREAM");
+    int out[10] = {0}, in[20] = {0}, i, flag;
+    void (*lose)(int device) = NULL;
+    MPI_Request requests[2];
+    MPI_Datatype type;
+    MPIX_Queue other;
+    static int go;
+    void *library;
+
+    library = ((stream != NULL) && !strcmp(stream, "hip")) ?
+                      dlopen("libamdhip64.so", RTLD_NOW | RTLD_NOLOAD) :
+                      NULL;
+    if (library != NULL) {
+        *(void**)&lose = dlsym(library, "standin_lose_device");
+    }
+    if (lose == NULL) {
+        return; /* a host's is never lost, and a real one not for a test */
+    }
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    out[9] = mpix_test.rank + 1;
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, 19, other,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 10, MPI_INT, mpix_test.right, 19, other,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Enqueue_wait(other));
+    MPIX_OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; i < 100; ++i) { /* it learns that the data is there */
+        MPIX_OK(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
+        MPIX_CHECK(!flag, "unpacked");
+        usleep(3000);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    lose(0);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(other));
+    MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_CHECK(in[18] == (mpix_test.left + 1), "%d", in[18]);
+    MPIX_OK(MPIX_Free_queue(other));
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
@@ -663,6 +715,7 @@ int main(int argc, char **argv)
         {"fail_unpack", test_fail_unpack},
         {"free_queue", test_free_queue},
         {"random", test_random},
+        {"lost", test_lost},
         {NULL, NULL}
     };
 

@@ -72,6 +72,22 @@ int mpix_batch_is_idle(const mpix_batch_t *batch)
            batch->commands;
 }
 
+int mpix_batch_has_ended(const struct mpix_queue *queue)
+{
+    mpix_batch_t *batch = queue->batch;
+
+    if ((batch == NULL) || mpix_batch_is_idle(batch)) {
+        return 1;
+    }
+    /* A runtime may tell of another call's error once */
+    if ((ucs_gstream_query(queue->stream) != UCS_ERR_IO_ERROR) ||
+        (ucs_gstream_query(queue->stream) != UCS_ERR_IO_ERROR)) {
+        return 0;
+    }
+    __atomic_store_n(&batch->is_lost, 1, __ATOMIC_RELEASE);
+    return 1;
+}
+
 void mpix_batch_cancel(mpix_batch_t *batch)
 {
     MPI_Status status;
@@ -490,8 +506,8 @@ int MPIX_Enqueue_recv_queue(void *buf, int count, MPI_Datatype datatype,
                             MPI_Request *request)
 {
     mpix_msg_args_t args = {
-        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag, MPI_COMM_NULL,
-        NULL
+        "MPIX_Enqueue_recv", 1, buf, count, datatype, source, tag,
+        MPI_COMM_NULL, NULL
     };
 
     return mpix_batch_enqueue_queue(&args, queue, request);

@@ -87,9 +87,9 @@ static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
 
 /* A message is over with this status: whether its data is where it belongs. The
  * host unpacks with the lock what no stream was given, so that a wait that is
- * enqueued now finds that done. The stream passes its wait for a message that
- * has failed, too, and must not touch the buffer then, which may be the
- * application's again. */
+ * enqueued now finds that done; and what was given to one that is lost. The
+ * stream passes its wait for a message that has failed, too, and must not touch
+ * the buffer then, which may be the application's again. */
 static int mpix_fifo_unpack_end(mpix_fifo_unpack_t *unpack, ucs_status_t status)
 {
     if (status != UCS_OK) {
@@ -97,7 +97,8 @@ static int mpix_fifo_unpack_end(mpix_fifo_unpack_t *unpack, ucs_status_t status)
                MPIX_FIFO_UNPACK_RUN;
     }
 
-    if (!unpack->is_given) {
+    if (!unpack->is_given ||
+        __atomic_load_n(&unpack->msg->batch->is_lost, __ATOMIC_ACQUIRE)) {
         mpix_fifo_unpack_now(unpack);
     }
     return __atomic_load_n(&unpack->state, __ATOMIC_ACQUIRE) ==
@@ -373,8 +374,8 @@ static void mpix_fifo_take_back(mpix_fifo_unpack_t *unpack)
     mpix_fifo_unpack_put(unpack);
 }
 
-/* Has the stream unpack all of a list, behind a wait that was enqueued with this
- * code. Returns the first code that is no MPI_SUCCESS. */
+/* Has the stream unpack all of a list, behind a wait that was enqueued with
+ * this code. Returns the first code that is no MPI_SUCCESS. */
 static int mpix_fifo_add_unpacks(const char *func, struct mpix_queue *queue,
                                  ucs_list_link_t *given, int rc)
 {
@@ -414,8 +415,8 @@ int mpix_fifo_wait(const char *func, struct mpix_queue *queue)
 }
 
 /* Keeps calls of other threads from ending the messages of such communicators
- * that are not over, or lets them; of what they hold now, collects what is to be
- * unpacked. Returns how many requests of them are in 'reqs'. */
+ * that are not over, or lets them; of what they hold now, collects what is to
+ * be unpacked. Returns how many requests of them are in 'reqs'. */
 static size_t mpix_fifo_hold(mpix_msg_t *const msgs[], int count,
                              ucp_st_req_h *reqs, ucs_list_link_t *given)
 {
@@ -586,8 +587,8 @@ static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
         return mpix_fail(msg->func, MPI_ERR_TRUNCATE,
                          "the send is longer than the receive");
     case UCS_ERR_CANCELED:
-        return mpix_fail(msg->func, MPI_ERR_OTHER, "its queue has failed, or that "
-                         "of its other half, or the peer has left");
+        return mpix_fail(msg->func, MPI_ERR_OTHER, "its queue has failed, or "
+                         "that of its other half, or the peer has left");
     default:
         return mpix_fail(msg->func, mpix_status_code(status), "%s",
                          ucs_status_string(status));
