@@ -239,8 +239,8 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue);
  * @ref ucp_st_enqueue_batch_wait does without that.
  *
  * @param [in] queue The queue.
- * @param [in] reqs  Requests of messages that are started on the queue. They may
- *                   be complete, and may be freed once this returns.
+ * @param [in] reqs  Requests of messages that are started on the queue. They
+ *                   may be complete, and may be freed once this returns.
  * @param [in] count How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM, logged, also for a message of another

@@ -292,8 +292,8 @@ void ucp_st_fifo_waited(ucp_st_queue_h queue);
 /** The host wants to know whether the request, which is started, is over. */
 void ucp_st_fifo_ask(ucp_st_req_t *req);
 
-/** A wait for some messages is enqueued, this one of them, which is started. The
- *  lock is held, as for the next ones. */
+/** A wait for some messages is enqueued, this one of them, which is started.
+ *  The lock is held, as for the next ones. */
 void ucp_st_fifo_await(ucp_st_req_t *req);
 
 /** Cancel a request that is started; one that is matched goes on. */
