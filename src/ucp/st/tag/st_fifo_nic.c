@@ -171,6 +171,12 @@ static void ucp_st_fifo_set_deadline(ucp_st_fifo_msg_t *msg, double time)
     ucp_st_service_wake(&fifos->service);
 }
 
+/* The NIC has work of it */
+static int ucp_st_fifo_is_posted(const ucp_st_fifo_msg_t *msg)
+{
+    return (msg->puts.pending > 0) || (msg->bridge.pending > 0);
+}
+
 static void ucp_st_fifo_limit_drain(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_set_deadline(
@@ -180,8 +186,7 @@ static void ucp_st_fifo_limit_drain(ucp_st_fifo_msg_t *msg)
 
 void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg)
 {
-    if (msg->is_moving || (msg->puts.pending > 0) ||
-        (msg->bridge.pending > 0)) {
+    if (msg->is_moving || ucp_st_fifo_is_posted(msg)) {
         ucp_st_fifo_limit_drain(msg);
     }
 }
@@ -207,7 +212,7 @@ static ucs_status_t ucp_st_fifo_cancel_overdue(ucp_st_worker_h worker,
 
     ucs_list_for_each(msg, &fifos->limited, limit_list) {
         if (msg->is_ended && (msg->deadline <= end) &&
-            (msg->nic->rail != NULL)) {
+            ucp_st_fifo_is_posted(msg)) {
             rail = msg->nic->rail;
             if (msg->slot != NULL) {
                 (void)ucp_st_trig_cancel_add(rail, msg->slot->cntr);
