@@ -114,9 +114,9 @@ void st_some_wait(st_side_t *side, const ucp_st_req_h *reqs, size_t count)
                     UCS_OK);
 }
 
-/* B sends message 3 behind its receive of 2, to which A's send of 1 has to wait.
- * B's streams passes its waits for 2, for 1 and 2 again, and then for what is
- * complete already. */
+/* B sends message 3 behind its receive of 2, to which A's send of 1 has to
+ * wait. B's stream passes its waits for 2, for 1 and 2 again, and then for what
+ * is complete already. */
 void st_some_run(st_pair_t *pair, st_req_func_t req)
 {
     static uint64_t sent[4] = {0, 11, 12, 13}, got[4];

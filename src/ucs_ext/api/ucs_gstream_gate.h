@@ -75,8 +75,8 @@ void ucs_gstream_gate_hold(ucs_gstream_gate_t *gate);
 
 
 /**
- * Hold a gate once less: the word is counted up if gates may be passed now. What
- * was stored before is seen behind the wait of the stream.
+ * Hold a gate once less: the word is counted up if gates may be passed now.
+ * What was stored before is seen behind the wait of the stream.
  *
  * @param [in] gate The gate; gone on return if this was the last hold.
  */
