@@ -5,6 +5,10 @@
  * not asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all
  * communicators are such.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
 #include "mpix_fifo.h"
 #include "mpix_test.h"
 
@@ -433,6 +437,48 @@ static void test_info(void)
     MPI_Comm_free(&comm);
 }
 
+/* In front of MPI's function, for the library: refused once on demand */
+static int is_refused;
+
+int PMPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value)
+{
+    int (*next)(MPI_Comm comm, int keyval, void *value);
+
+    if (is_refused) {
+        is_refused = 0;
+        return MPI_ERR_NO_MEM;
+    }
+    *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Comm_set_attr");
+    return next(comm, keyval, value);
+}
+
+/* A process cannot agree: the others learn that. The next time all can. */
+static void test_no_mem(void)
+{
+    MPI_Comm comm;
+    MPI_Info info;
+    int rc;
+
+    if (getenv("MPIX_QUEUE_ONLY") != NULL) {
+        return;
+    }
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only", "true");
+    MPIX_OK(MPI_Comm_split(MPI_COMM_WORLD, 0, mpix_test.rank, &comm));
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    is_refused = (mpix_test.rank == 0);
+    rc = MPI_Comm_set_info(comm, info);
+    MPI_Bcast(&is_refused, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!is_refused) { /* else the object was made with the communicator */
+        MPIX_IS(MPI_ERR_NO_MEM, rc);
+    }
+    is_refused = 0;
+    MPIX_OK(MPI_Comm_set_info(comm, info));
+    pass_one(comm, 18);
+    MPI_Comm_free(&comm);
+    MPI_Info_free(&info);
+}
+
 /* A queue fails with a receive that nobody has sent anything to. A communicator
  * that has the same context afterwards begins anew. */
 static void test_context(void)
@@ -571,8 +617,8 @@ static void test_fail_matched(void)
 }
 
 /* A queue fails whose stream is to unpack a receive, whose data is in place.
- * The host's wait for the queue covers that copy as well:
- * then the application has the buffer back, and keeps it. */
+ * The host's wait for the queue covers that copy as well: then the application
+ * has the buffer back, and keeps it. */
 static void test_fail_unpack(void)
 {
     int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
@@ -709,6 +755,7 @@ int main(int argc, char **argv)
         {"sweep", test_sweep},
         {"refuse", test_refuse},
         {"info", test_info},
+        {"no_mem", test_no_mem},
         {"context", test_context},
         {"truncation", test_truncation},
         {"fail_matched", test_fail_matched},
