@@ -5,11 +5,17 @@
  * not asked for. For any number of ranks. With MPIX_QUEUE_ONLY=y all
  * communicators are such.
  */
+#ifndef _GNU_SOURCE
+#  define _GNU_SOURCE
+#endif
+
 #include "mpix_fifo.h"
 #include "mpix_test.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TAG    3
 #define COUNT  16
@@ -431,6 +437,48 @@ static void test_info(void)
     MPI_Comm_free(&comm);
 }
 
+/* In front of MPI's function, for the library: refused once on demand */
+static int is_refused;
+
+int PMPI_Comm_set_attr(MPI_Comm comm, int keyval, void *value)
+{
+    int (*next)(MPI_Comm comm, int keyval, void *value);
+
+    if (is_refused) {
+        is_refused = 0;
+        return MPI_ERR_NO_MEM;
+    }
+    *(void**)&next = dlsym(RTLD_NEXT, "PMPI_Comm_set_attr");
+    return next(comm, keyval, value);
+}
+
+/* A process cannot agree: the others learn that. The next time all can. */
+static void test_no_mem(void)
+{
+    MPI_Comm comm;
+    MPI_Info info;
+    int rc;
+
+    if (getenv("MPIX_QUEUE_ONLY") != NULL) {
+        return;
+    }
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only", "true");
+    MPIX_OK(MPI_Comm_split(MPI_COMM_WORLD, 0, mpix_test.rank, &comm));
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    is_refused = (mpix_test.rank == 0);
+    rc = MPI_Comm_set_info(comm, info);
+    MPI_Bcast(&is_refused, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (!is_refused) { /* else the object was made with the communicator */
+        MPIX_IS(MPI_ERR_NO_MEM, rc);
+    }
+    is_refused = 0;
+    MPIX_OK(MPI_Comm_set_info(comm, info));
+    pass_one(comm, 18);
+    MPI_Comm_free(&comm);
+    MPI_Info_free(&info);
+}
+
 /* A queue fails with a receive that nobody has sent anything to. A communicator
  * that has the same context afterwards begins anew. */
 static void test_context(void)
@@ -568,6 +616,56 @@ static void test_fail_matched(void)
     MPI_Type_free(&type);
 }
 
+/* A queue fails whose stream is to unpack a receive, whose data is in place.
+ * The host's wait for the queue covers that copy as well: then the application
+ * has the buffer back, and keeps it. */
+static void test_fail_unpack(void)
+{
+    int *out = calloc(UNPACK_BLOCKS, sizeof(*out));
+    int *in  = calloc(2 * UNPACK_BLOCKS, sizeof(*in));
+    int word = 0;
+    MPI_Request requests[4];
+    MPIX_Queue queues[2];
+    MPI_Datatype type;
+    int i, count = 0;
+
+    MPI_Type_vector(UNPACK_BLOCKS, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queues[i]));
+    }
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, 15, queues[0],
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, mpix_test.left, 16, queues[0],
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(queues[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, UNPACK_BLOCKS, MPI_INT, mpix_test.right, 15,
+                              queues[1], &requests[2]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1]));
+    MPIX_OK(MPI_Wait(&requests[2], MPI_STATUS_IGNORE));
+    MPIX_OK(MPIX_Enqueue_wait(queues[0]));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPIX_OK(MPIX_Enqueue_send(out, 2, MPI_INT, mpix_test.right, 16, queues[1],
+                              &requests[3]));
+    MPIX_OK(MPIX_Enqueue_start(queues[1])); /* the others fail by that */
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(queues[0]));
+    memset(in, -1, 2 * UNPACK_BLOCKS * sizeof(*in));
+    MPIX_OK(MPIX_Host_stream_synchronize(mpix_test.stream));
+    for (i = 0; i < (2 * UNPACK_BLOCKS); ++i) {
+        count += (in[i] != -1);
+    }
+    MPIX_CHECK(count == 0, "%d words were written behind the wait", count);
+    (void)MPI_Wait(&requests[0], MPI_STATUS_IGNORE); /* it may be over */
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPIX_IS(MPI_ERR_TRUNCATE, MPI_Wait(&requests[3], MPI_STATUS_IGNORE));
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPIX_Free_queue(queues[i]));
+    }
+    MPI_Type_free(&type);
+    free(out);
+    free(in);
+}
+
 /* A queue is freed with messages that are not over: those whose start was
  * enqueued arrive, the others are cancelled */
 static void test_free_queue(void)
@@ -594,6 +692,56 @@ static void test_free_queue(void)
                in[1]);
 }
 
+/* The last: a GPU's stream is lost that was to unpack a receive, which is over.
+ * The host does that, once it knows. */
+static void test_lost(void)
+{
+    const char *stream = getenv("ST_TEST_STREAM");
+    int out[10] = {0}, in[20] = {0}, i, flag;
+    void (*lose)(int device) = NULL;
+    MPI_Request requests[2];
+    MPI_Datatype type;
+    MPIX_Queue other;
+    static int go;
+    void *library;
+
+    library = ((stream != NULL) && !strcmp(stream, "hip")) ?
+                      dlopen("libamdhip64.so", RTLD_NOW | RTLD_NOLOAD) :
+                      NULL;
+    if (library != NULL) {
+        *(void**)&lose = dlsym(library, "standin_lose_device");
+    }
+    if (lose == NULL) {
+        return; /* a host's is never lost, and a real one not for a test */
+    }
+    MPI_Type_vector(10, 1, 2, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    out[9] = mpix_test.rank + 1;
+    MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &other));
+    MPIX_OK(MPIX_Enqueue_recv(in, 1, type, mpix_test.left, 19, other,
+                              &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(out, 10, MPI_INT, mpix_test.right, 19, other,
+                              &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(other));
+    MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold, &go));
+    MPIX_OK(MPIX_Enqueue_wait(other));
+    MPIX_OK(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (i = 0; i < 100; ++i) { /* it learns that the data is there */
+        MPIX_OK(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE));
+        MPIX_CHECK(!flag, "unpacked");
+        usleep(3000);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    lose(0);
+    __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(other));
+    MPIX_OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    MPIX_CHECK(in[18] == (mpix_test.left + 1), "%d", in[18]);
+    MPIX_OK(MPIX_Free_queue(other));
+    MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
@@ -607,11 +755,14 @@ int main(int argc, char **argv)
         {"sweep", test_sweep},
         {"refuse", test_refuse},
         {"info", test_info},
+        {"no_mem", test_no_mem},
         {"context", test_context},
         {"truncation", test_truncation},
         {"fail_matched", test_fail_matched},
+        {"fail_unpack", test_fail_unpack},
         {"free_queue", test_free_queue},
         {"random", test_random},
+        {"lost", test_lost},
         {NULL, NULL}
     };
 

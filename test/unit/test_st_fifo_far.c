@@ -5,12 +5,15 @@
  * message. This program is the other process, too.
  */
 #include "core/st_peer.h"
+#include "core/st_waits.h"
 #include "core/st_worker.h"
 #include "st_cunit.h"
 #include "st_far.h"
 #include "st_msg.h"
 #include "st_stream.h"
+#include "tag/st_fifo.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -237,6 +240,10 @@ static void run_silent(int is_gone)
         CU_ASSERT((status == UCS_ERR_CANCELED) || st_far_is_death(status));
         CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
     }
+    /* No put, clear-to-send, bridge, nor addition to a word, if the provider
+     * cancels */
+    CU_ASSERT(st_env_has_provider("sockets") ||
+              (st_stats(&side).entries == 0));
     st_far_kill(&far);
     st_side_cleanup(&side);
 }
@@ -245,6 +252,86 @@ ST_CASE_IF(silent, st_lane() == UCP_ST_LANE_TRIG, "nothing is armed")
 {
     run_silent(0);
     run_silent(1);
+}
+
+/* How far a send is: nothing; its peer's stream has come to it; its data is on
+ * the way */
+static int far_step(const st_side_t *side, ucp_st_req_h req)
+{
+    int step       = 0;
+    uint64_t count = 0;
+    const ucp_st_fifo_msg_t *msg;
+
+    ucp_st_worker_progress(side->worker);
+    ucp_st_worker_lock(side->worker);
+    msg = req->msg;
+    if (msg->is_paired && (msg->way == UCP_ST_FIFO_BY_NIC)) {
+        (void)uct_trig_cntr_read(msg->slot->cntr, &count);
+        step = (msg->puts.posted < msg->num_puts) ? 0 :
+               2 - (int)((2 * msg->slot->uses) - count);
+    } else if (msg->is_paired) {
+        step = msg->is_ready + (msg->is_moving || (msg->puts.pending > 0));
+    }
+    ucp_st_worker_unlock(side->worker);
+    return step;
+}
+
+/* What waits, in words */
+static const char *far_waits(const st_side_t *side)
+{
+    static char text[UCP_ST_WAITS_WARN_SIZE];
+    ucp_st_waits_t waits;
+
+    ucp_st_waits_init(&waits, text, sizeof(text), 0);
+    ucp_st_worker_lock(side->worker);
+    ucp_st_fifo_component.worker.waits(side->worker, &waits);
+    ucp_st_worker_unlock(side->worker);
+    return text;
+}
+
+/* The data of a send is on the way to a peer that does not take it, and the
+ * queue fails for another reason: that passes. What is on the way ends with the
+ * peer, or goes on with it. */
+static void run_stuck(int sig)
+{
+    uint64_t gate = 0;
+    ucp_st_req_h reqs[3];
+    st_side_t side;
+    st_far_t far;
+    int i;
+
+    other_start(&far, &side, MODE_STARTED);
+    far_hear(&far);
+    st_hold(&side, &gate);
+    for (i = 0; i < 3; ++i) {
+        reqs[i] = st_fifo_req(&side, i == 1, (i == 1) ? sbuf : rbuf, LEN,
+                              1 + (i == 2));
+    }
+    st_batch_run(&side);
+    while (far_step(&side, reqs[1]) < 1) {
+        /* the other side is on its way */
+    }
+    st_far_stop(&far);
+    st_let_go(&gate);
+    while (far_step(&side, reqs[1]) < 2) {
+        /* this one is */
+    }
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(reqs[2]), UCS_OK);
+    CU_ASSERT_PTR_NOT_NULL(strstr(far_waits(&side), ": it has failed, and"));
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(side.queue, NULL), UCS_ERR_CANCELED);
+    for (i = 0; i < 3; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_req_wait(reqs[i], NULL), UCS_ERR_CANCELED);
+        CU_ASSERT_EQUAL(ucp_st_req_free(reqs[i]), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(kill(far.pid, sig), 0);
+    st_side_cleanup(&side);
+    st_far_kill(&far);
+}
+
+ST_CASE(stuck)
+{
+    run_stuck(SIGKILL);
+    run_stuck(SIGCONT);
 }
 
 ST_FAR_SUITE("st_fifo_far", run_other)

@@ -240,10 +240,11 @@ static ucs_status_t mpix_queue_query(struct mpix_queue *queue,
     }
     mpix_unlock();
 
-    return ((status == UCS_OK) && (queue->batch != NULL) &&
-            !mpix_batch_is_idle(queue->batch)) ?
-                   UCS_INPROGRESS :
-                   status;
+    /* The stream's functions of messages touch buffers also in a queue that is
+     * in error */
+    return ((status == UCS_INPROGRESS) || mpix_batch_has_ended(queue)) ?
+                   status :
+                   UCS_INPROGRESS;
 }
 
 /* Both MPI and the st worker go on while the host waits: the commands that it
@@ -277,6 +278,10 @@ static int mpix_queue_wait(struct mpix_queue *queue, MPI_Comm *comm_p)
     if (queue->batch != NULL) {
         mpix_fifo_look();
         rc = mpix_batch_check(func, queue->batch, comm_p);
+    }
+    if ((status == UCS_OK) && (queue->batch != NULL) &&
+        !mpix_batch_is_idle(queue->batch)) {
+        status = UCS_ERR_IO_ERROR; /* it is lost behind the st queue's part */
     }
     if ((status != UCS_OK) && (rc == MPI_SUCCESS)) {
         return mpix_queue_failed(func, status, &error, comm_p);

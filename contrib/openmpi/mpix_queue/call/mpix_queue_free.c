@@ -24,8 +24,7 @@ static ucs_status_t mpix_queue_end(struct mpix_queue *queue)
 {
     ucs_status_t status;
 
-    if (((queue->batch != NULL) && !mpix_batch_is_idle(queue->batch)) ||
-        !mpix_coll_is_idle(queue)) {
+    if (!mpix_batch_has_ended(queue) || !mpix_coll_is_idle(queue)) {
         return UCS_ERR_BUSY;
     }
     status = mpix_queue_close(queue);
@@ -36,7 +35,9 @@ static ucs_status_t mpix_queue_end(struct mpix_queue *queue)
     mpix_coll_leave_queue(queue);
     if (queue->batch != NULL) {
         mpix_batch_settle(queue->batch, queue->batch->waited);
-        mpix_batch_put(queue->batch);
+        if (mpix_batch_is_idle(queue->batch)) { /* else it is the stream's */
+            mpix_batch_put(queue->batch);
+        }
     }
     mpix_queue_destroy(queue);
     return UCS_OK;

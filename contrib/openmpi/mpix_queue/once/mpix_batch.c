@@ -72,6 +72,22 @@ int mpix_batch_is_idle(const mpix_batch_t *batch)
            batch->commands;
 }
 
+int mpix_batch_has_ended(const struct mpix_queue *queue)
+{
+    mpix_batch_t *batch = queue->batch;
+
+    if ((batch == NULL) || mpix_batch_is_idle(batch)) {
+        return 1;
+    }
+    /* A runtime may tell of another call's error once */
+    if ((ucs_gstream_query(queue->stream) != UCS_ERR_IO_ERROR) ||
+        (ucs_gstream_query(queue->stream) != UCS_ERR_IO_ERROR)) {
+        return 0;
+    }
+    __atomic_store_n(&batch->is_lost, 1, __ATOMIC_RELEASE);
+    return 1;
+}
+
 void mpix_batch_cancel(mpix_batch_t *batch)
 {
     MPI_Status status;

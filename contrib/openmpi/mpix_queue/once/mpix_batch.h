@@ -73,6 +73,7 @@ typedef struct mpix_batch {
     uint64_t          commands; /* mpix_batch_command() so far */
     volatile uint64_t *passed;  /* Of these, those that the stream has run;
                                    stored by it */
+    int               is_lost;  /* The stream is, and runs no more; atomic */
     volatile uint64_t *done;    /* Of these, those that are over: the stream
                                    waits for it; atomic */
     volatile uint64_t *open;    /* The gates' word */
@@ -148,6 +149,10 @@ int mpix_batch_command(const char *func, struct mpix_queue *queue,
 
 /* Non-zero if the stream has run all of these. */
 int mpix_batch_is_idle(const mpix_batch_t *batch);
+
+/* Non-zero if the queue's stream runs none of these any more: it has run all,
+ * there is no batch, or it is found to be lost, which is noted in the batch. */
+int mpix_batch_has_ended(const struct mpix_queue *queue);
 
 /* Cancel the messages that are not started. MPI calls back: without the
  * lock. */

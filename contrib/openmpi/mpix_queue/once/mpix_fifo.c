@@ -87,9 +87,9 @@ static void mpix_fifo_unpack_now(mpix_fifo_unpack_t *unpack)
 
 /* A message is over with this status: whether its data is where it belongs. The
  * host unpacks with the lock what no stream was given, so that a wait that is
- * enqueued now finds that done. The stream passes its wait for a message that
- * has failed, too, and must not touch the buffer then, which may be the
- * application's again. */
+ * enqueued now finds that done; and what was given to one that is lost. The
+ * stream passes its wait for a message that has failed, too, and must not touch
+ * the buffer then, which may be the application's again. */
 static int mpix_fifo_unpack_end(mpix_fifo_unpack_t *unpack, ucs_status_t status)
 {
     if (status != UCS_OK) {
@@ -97,7 +97,8 @@ static int mpix_fifo_unpack_end(mpix_fifo_unpack_t *unpack, ucs_status_t status)
                MPIX_FIFO_UNPACK_RUN;
     }
 
-    if (!unpack->is_given) {
+    if (!unpack->is_given ||
+        __atomic_load_n(&unpack->msg->batch->is_lost, __ATOMIC_ACQUIRE)) {
         mpix_fifo_unpack_now(unpack);
     }
     return __atomic_load_n(&unpack->state, __ATOMIC_ACQUIRE) ==

@@ -123,32 +123,52 @@ static int mpix_only_keep_all(MPI_Comm handle, const char *addresses,
     return rc;
 }
 
-/* All tell all their addresses. MPI raises its own errors. */
-static int mpix_only_gather(MPI_Comm handle, const int lengths[])
+/* Whether no rank has failed: each enters it with its own code, as one that
+ * does not would leave the others in their next collective. MPI raises its own
+ * errors. */
+static int mpix_only_all(const char *func, MPI_Comm handle, int rc)
 {
-    size_t total = 0;
-    int rc       = MPI_ERR_NO_MEM;
-    char *addresses;
+    int mine = (rc != MPI_SUCCESS);
+    int most = 0;
+    int code = PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, handle);
+
+    if ((rc != MPI_SUCCESS) || (code != MPI_SUCCESS)) {
+        return (rc != MPI_SUCCESS) ? rc : code;
+    }
+    return (most == 0) ? MPI_SUCCESS :
+                         mpix_fail(func, MPI_ERR_OTHER, "info key "
+                                   MPIX_ONLY_KEY ": another rank has failed");
+}
+
+/* All tell all their addresses. MPI raises its own errors. */
+static int mpix_only_gather(const char *func, MPI_Comm handle,
+                            const int lengths[])
+{
+    size_t total    = 0;
+    char *addresses = NULL;
     int *offsets;
-    int size, rank;
+    int rc, size, rank;
 
     PMPI_Comm_size(handle, &size);
     PMPI_Comm_rank(handle, &rank);
     offsets = malloc(size * sizeof(*offsets));
-    if (offsets == NULL) {
-        return MPI_ERR_NO_MEM;
-    }
-    for (int i = 0; i < size; ++i) {
+    for (int i = 0; (offsets != NULL) && (i < size); ++i) {
         offsets[i] = (int)total;
         total     += lengths[i];
     }
-    addresses = (total > INT_MAX) ? NULL : malloc(total);
-    if (addresses != NULL) {
+    if ((offsets != NULL) && (total <= INT_MAX)) {
+        addresses = malloc(total);
+    }
+    rc = (addresses != NULL) ? MPI_SUCCESS :
+                               mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
+    rc = mpix_only_all(func, handle, rc);
+    if (rc == MPI_SUCCESS) {
         rc = PMPI_Allgatherv(mpix_global.address, lengths[rank], MPI_BYTE,
                              addresses, lengths, offsets, MPI_BYTE, handle);
-    }
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_only_keep_all(handle, addresses, lengths, offsets);
+        rc = (rc == MPI_SUCCESS) ?
+                     mpix_only_keep_all(handle, addresses, lengths, offsets) :
+                     rc;
+        rc = mpix_only_all(func, handle, rc);
     }
     free(addresses);
     free(offsets);
@@ -212,56 +232,76 @@ static int mpix_only_check(const char *func, const int lengths[], int size)
 }
 
 /* All processes of a communicator say whether they say so, and if they do,
- * where they are. Returns an MPI code that is not raised, but by MPI. */
-static int mpix_only_exchange(const char *func, MPI_Comm handle, int is_only)
+ * where they are. There is room for what all say. Returns an MPI code that is
+ * not raised, but by MPI; MPI_SUCCESS at all of them or at none. */
+static int mpix_only_exchange(const char *func, MPI_Comm handle, int is_only,
+                              int lengths[])
 {
     int length = mpix_only_length(func, handle, is_only);
-    int *lengths;
     int rc, size;
 
     PMPI_Comm_size(handle, &size);
-    lengths = malloc(size * sizeof(*lengths));
-    if (lengths == NULL) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
-    }
     rc = PMPI_Allgather(&length, 1, MPI_INT, lengths, 1, MPI_INT, handle);
     if (rc == MPI_SUCCESS) {
         rc = mpix_only_check(func, lengths, size);
     }
     if ((rc == MPI_SUCCESS) && is_only) {
-        rc = mpix_only_gather(handle, lengths);
+        rc = mpix_only_gather(func, handle, lengths);
     }
-    free(lengths);
     return rc;
 }
+
+/* What the processes of a communicator begin with: the largest of each holds */
+enum {
+    MPIX_ONLY_SAYS,   /* Its info names the key */
+    MPIX_ONLY_NO_MEM, /* It has no memory */
+    MPIX_ONLY_LAST,   /* Its last epoch */
+    MPIX_ONLY_EPOCH,  /* The communicator's */
+    MPIX_ONLY_NUM
+};
 
 /* Agrees on what a communicator says from now on. The first time it gets an
  * epoch, later than all that its processes know. It keeps that: what was sent
  * before another call is received behind it. With MPIX_QUEUE_ONLY=y, where no
  * call is collective over each new communicator, they have none: there a
- * context that is used again still meets the old numbers. */
-static int mpix_only_agree_comm(const char *func, mpix_comm_t *comm, int value)
+ * context that is used again still meets the old numbers. A process without
+ * memory, for the object or the lengths, comes here all the same. */
+static int mpix_only_agree_comm(const char *func, MPI_Comm handle,
+                                mpix_comm_t *comm, int lengths[], int value)
 {
-    uint64_t mine[2] = {value >= 0};
-    uint64_t most[2];
-    int rc, is_only;
+    uint64_t mine[MPIX_ONLY_NUM] = {0};
+    uint64_t most[MPIX_ONLY_NUM];
+    int is_only                  = value;
+    int rc;
 
     mpix_lock();
-    is_only = (value < 0) ? comm->is_only : value;
-    mine[1] = mpix_only.epoch;
+    if ((value < 0) && (comm != NULL)) {
+        is_only = comm->is_only;
+    }
+    mine[MPIX_ONLY_SAYS]   = (value >= 0);
+    mine[MPIX_ONLY_NO_MEM] = (comm == NULL) || (lengths == NULL);
+    mine[MPIX_ONLY_LAST]   = mpix_only.epoch;
+    mine[MPIX_ONLY_EPOCH]  = (comm != NULL) ? comm->epoch : 0;
     mpix_unlock();
 
-    rc = PMPI_Allreduce(mine, most, 2, MPI_UINT64_T, MPI_MAX, comm->handle);
-    if ((rc != MPI_SUCCESS) || !most[0]) {
+    rc = PMPI_Allreduce(mine, most, MPIX_ONLY_NUM, MPI_UINT64_T, MPI_MAX,
+                        handle);
+    if ((rc != MPI_SUCCESS) || !most[MPIX_ONLY_SAYS]) {
         return rc; /* Nobody says anything */
     }
+    if (most[MPIX_ONLY_NO_MEM]) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "info key " MPIX_ONLY_KEY
+                         ": a rank has no memory");
+    }
 
-    rc = mpix_only_exchange(func, comm->handle, is_only);
+    rc = mpix_only_exchange(func, handle, is_only, lengths);
     if (rc == MPI_SUCCESS) {
         mpix_lock();
         comm->is_only = is_only;
-        if (is_only && (comm->epoch == 0) && !mpix_only.is_forced) {
-            comm->epoch     = most[1] + 1;
+        if (is_only && !mpix_only.is_forced) {
+            comm->epoch     = (most[MPIX_ONLY_EPOCH] > 0) ?
+                                      most[MPIX_ONLY_EPOCH] :
+                                      (most[MPIX_ONLY_LAST] + 1);
             mpix_only.epoch = ucs_max(mpix_only.epoch, comm->epoch);
         }
         mpix_unlock();
@@ -273,8 +313,9 @@ static int mpix_only_agree_comm(const char *func, mpix_comm_t *comm, int value)
  * raised, but by MPI. */
 static int mpix_only_agree(const char *func, MPI_Comm handle, int value)
 {
-    mpix_comm_t *comm;
-    int rc, is_inter, length;
+    mpix_comm_t *comm = NULL;
+    int rc, is_inter, length, size;
+    int *lengths;
 
     PMPI_Comm_test_inter(handle, &is_inter);
     if (is_inter) { /* Each side alone; nobody may say so */
@@ -282,11 +323,16 @@ static int mpix_only_agree(const char *func, MPI_Comm handle, int value)
         return mpix_only_check(func, &length, 1);
     }
 
-    rc = mpix_comm_get(handle, &comm);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_only_agree_comm(func, comm, value);
+    PMPI_Comm_size(handle, &size);
+    lengths = malloc(size * sizeof(*lengths));
+    if (mpix_comm_get(handle, &comm) != MPI_SUCCESS) {
+        comm = NULL;
+    }
+    rc = mpix_only_agree_comm(func, handle, comm, lengths, value);
+    if (comm != NULL) {
         mpix_comm_drop(comm);
     }
+    free(lengths);
     return rc;
 }
 

@@ -110,7 +110,9 @@ static void __attribute__((constructor)) ucp_st_mem_load(void)
 static void *ucp_st_mem_pool_get(ucp_st_mem_pool_t *pool, size_t length)
 {
     void *address = ucp_st_direct_seg_get(&pool->seg, length);
-    size_t dumped = ucs_min(ucs_align_up(pool->seg.used, UCP_ST_MEM_DUMP_STEP),
+    size_t dumped = ucs_min(ucs_div_round_up(pool->seg.used,
+                                             UCP_ST_MEM_DUMP_STEP) *
+                                    UCP_ST_MEM_DUMP_STEP,
                             pool->seg.map->length);
 
     if (dumped > pool->dumped) {

@@ -66,7 +66,7 @@ typedef struct ucp_st_rma_trig {
 void ucp_st_rma_trig_count(uct_trig_cntr_h cntr, uint64_t value);
 
 /** End the operations of queues that were halted. In the service thread. */
-int ucp_st_rma_trig_settle(ucp_st_worker_h worker);
+void ucp_st_rma_trig_settle(ucp_st_worker_h worker);
 
 /** Post operations that wait, in order, as far as there are entries. */
 void ucp_st_rma_trig_post_late(ucp_st_trig_late_t *late);

@@ -59,7 +59,7 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
     ucp_st_rma_trig_post_late(&trig->late); /* quiets */
 }
 
-int ucp_st_rma_trig_settle(ucp_st_worker_h worker)
+void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
 {
     ucs_list_link_t *trigs = &ucp_st_rma_dev(worker)->trigs;
     ucp_st_rma_trig_t *trig;
@@ -77,5 +77,4 @@ int ucp_st_rma_trig_settle(ucp_st_worker_h worker)
             ucp_st_trig_refused(worker); /* again, soon */
         }
     }
-    return -1;
 }

@@ -83,6 +83,14 @@ void ucp_st_req_release(ucp_st_req_t *req)
     free(req);
 }
 
+void ucp_st_req_called(ucp_st_req_t *req)
+{
+    req->is_calling = 0;
+    if (req->is_freed && (req->state == UCP_ST_REQ_DONE)) {
+        ucp_st_req_release(req);
+    }
+}
+
 void ucp_st_req_drop_gate(ucp_st_req_t *req)
 {
     if (req->gate != NULL) {
@@ -281,13 +289,11 @@ static ucs_status_ptr_t ucp_st_batch_recv(ucp_st_req_t *req)
 static void ucp_st_batch_called(ucp_st_req_t *req, void *request)
 {
     ucp_st_worker_h worker = req->worker;
+    int is_done            = (req->state == UCP_ST_REQ_DONE);
 
-    req->is_calling = 0;
-    if (req->state != UCP_ST_REQ_DONE) {
+    ucp_st_req_called(req);
+    if (!is_done) {
         return;
-    }
-    if (req->is_freed) {
-        ucp_st_req_release(req);
     }
     ucp_st_worker_unlock(worker);
     ucp_request_free(request);

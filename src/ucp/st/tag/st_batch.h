@@ -13,7 +13,8 @@
  * UCP's callbacks may run in any thread that progresses the UCP worker, also
  * before the call that posts the message returns. While the service thread is
  * in a call of UCP for the message `is_calling` is set: then that thread frees
- * UCP's request, else the callback does.
+ * UCP's request, else the callback does. It is set, too, while a FIFO has to
+ * keep a message that is complete (st_fifo_nic.c).
  */
 #ifndef UCP_ST_BATCH_H_INTERNAL_
 #define UCP_ST_BATCH_H_INTERNAL_
@@ -177,6 +178,10 @@ ucs_status_t ucp_st_req_peer_status(const ucp_st_req_t *req);
 
 /** Free a message. */
 void ucp_st_req_release(ucp_st_req_t *req);
+
+/** What the message's `is_calling` was set for is over: free the message if it
+ *  is complete and the user has freed it. */
+void ucp_st_req_called(ucp_st_req_t *req);
 
 /** Have the service thread cancel a message. */
 void ucp_st_req_abort(ucp_st_req_t *req, ucs_status_t cause);

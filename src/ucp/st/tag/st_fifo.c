@@ -479,6 +479,7 @@ static void ucp_st_fifo_init(ucp_st_worker_h worker)
     ucs_list_head_init(&fifos->nics);
     ucs_list_head_init(&fifos->slots);
     ucs_list_head_init(&fifos->handed);
+    ucs_list_head_init(&fifos->limited);
 }
 
 static int ucp_st_fifo_is_used(ucp_st_worker_h worker)
@@ -575,6 +576,8 @@ static void ucp_st_fifo_waits_msg(ucp_st_waits_t *waits,
                      "scope 0x%lx, tag 0x%lx: %s", is_send ? "send" : "receive",
                      msg->number, msg->length, is_send ? "to" : "from",
                      fifo->peer->uuid, fifo->id.scope, fifo->id.tag,
+                     msg->is_ended ? "it has failed, and the NIC or UCP still "
+                     "has its data" :
                      !msg->is_paired ? "the peer has not enqueued its half" :
                      !ucp_st_fifo_nic_is_begun(msg) ?
                      "the stream has not come to it" :

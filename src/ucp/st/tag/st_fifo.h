@@ -34,9 +34,10 @@
  * nothing of it can be written any more. The other half fails as well, closes
  * what it has, and says CLOSED. When a message's other half is closed what is
  * armed for it is fired, and reaches nothing; a peer that was only declared
- * gone may have it open. If that takes too long the puts are cancelled, as
- * those of operations (trig/st_trig_end.c). The waits of the queue pass when
- * nothing reads or writes its buffers any more.
+ * gone may have it open. If that takes too long what is armed is cancelled, as
+ * that of operations (trig/st_trig_end.c). The waits of the queue pass when
+ * nothing reads or writes its buffers any more; or nothing but what is on the
+ * way, read by the NIC or UCP, to a peer that does not take it.
  */
 #ifndef UCP_ST_FIFO_H_
 #define UCP_ST_FIFO_H_
@@ -141,6 +142,8 @@ typedef struct ucp_st_fifo_msg {
     ucs_list_link_t     todo_list; /* while it is_todo */
     ucs_list_link_t     handed_list; /* in the worker's handed, while it is
                                      is_handed */
+    ucs_list_link_t     limit_list; /* in the worker's limited, while it
+                                     is_limited */
     ucp_st_fifo_t       *fifo;
     ucp_st_fifo_nic_t   *nic;
     ucp_st_fifo_group_t *group;   /* once it is started */
@@ -173,14 +176,16 @@ typedef struct ucp_st_fifo_msg {
     uint8_t             is_closed;/* then: nothing of the peer's half can be
                                      written any more */
     uint8_t             is_fired; /* then: T, or nothing waits for it */
-    uint8_t             is_canceling; /* what waits for T */
-    uint8_t             is_left;  /* then: what cannot be cancelled stays armed,
-                                     and holds up nothing */
+    uint8_t             is_limited; /* there is a deadline */
+    uint8_t             is_retried; /* then: it was over before */
     ucs_status_t        status;   /* then: why */
     ucs_status_t        doubt;    /* not UCS_OK: a put has failed, and it may be
                                      that the peer has closed its half */
     double              deadline; /* when the doubt is over, or once it has
-                                     ended its puts are cancelled; seconds */
+                                     ended it holds up the queue no longer;
+                                     seconds */
+    ucp_st_req_t        *left;    /* not NULL: it does not, and what the NIC or
+                                     UCP still has to read holds this */
     ucp_st_fifo_slot_t  *slot;    /* of a send that is not handed */
     uct_trig_mem_h      mem;      /* what the peer writes; or of a send its
                                      data, where it must be given */
@@ -222,7 +227,8 @@ typedef struct ucp_st_fifos {
     khash_t(ucp_st_fifos)   table;
     ucs_list_link_t         nics;   /* ucp_st_fifo_nic_t */
     ucs_list_link_t         slots;  /* free ones */
-    ucs_list_link_t         handed; /* ucp_st_fifo_msg_t */
+    ucs_list_link_t         handed; /* ucp_st_fifo_msg_t, as in the next one */
+    ucs_list_link_t         limited;
     int                     is_served;
     ucp_st_service_client_t service; /* of those; its own */
 } ucp_st_fifos_t;

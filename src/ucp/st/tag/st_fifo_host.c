@@ -39,7 +39,7 @@ static int ucp_st_fifo_move_end(ucp_st_fifo_msg_t *msg, ucs_status_t status,
     ucp_st_fifo_nic_t *nic = msg->nic;
 
     msg->is_moving = 0;
-    --nic->reading;
+    nic->reading  -= (msg->left == NULL);
     if (msg->is_ended) { /* meanwhile */
         ucp_st_fifo_complete(msg, msg->status);
     } else if (status == UCS_OK) {
@@ -308,10 +308,11 @@ static int ucp_st_fifo_serve(void *arg)
     ucp_st_worker_h worker = arg;
     ucp_st_fifos_t *fifos  = ucp_st_fifos(worker);
     ucp_st_fifo_msg_t *msg;
-    int is_left;
+    int is_left, timeout;
 
     ucp_st_worker_lock(worker);
-    msg = ucp_st_fifo_next(fifos, &is_left);
+    timeout = ucp_st_fifo_nic_look(worker);
+    msg     = ucp_st_fifo_next(fifos, &is_left);
     if (msg != NULL) {
         /* Others have their turn before this one is looked at again */
         ucs_list_del(&msg->handed_list);
@@ -320,7 +321,7 @@ static int ucp_st_fifo_serve(void *arg)
     }
     ucp_st_worker_unlock(worker);
     return (msg != NULL) ? UCP_ST_SERVICE_SOON :
-           is_left ? UCP_ST_FIFO_LOOK_TIME : -1;
+           is_left ? UCP_ST_FIFO_LOOK_TIME : timeout;
 }
 
 /* The client's work is done in ucp_st_fifo_serve(), by the same thread */

@@ -24,8 +24,9 @@
 /* How long the peer's word about a failed put may take, seconds */
 #define UCP_ST_FIFO_DOUBT_TIME 1.0
 
-/* When the NIC is asked again to cancel what it could not, milliseconds */
-#define UCP_ST_FIFO_RETRY_TIME 10
+/* Messages whose time is over so soon are looked at together, as a NIC takes as
+ * long to cancel one as many; seconds */
+#define UCP_ST_FIFO_SLACK_TIME 0.01
 
 _Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
 
@@ -150,31 +151,44 @@ static void ucp_st_fifo_nic_late(ucp_st_trig_late_t *late)
     ucp_st_fifo_nic_post(ucs_container_of(late, ucp_st_fifo_nic_t, late));
 }
 
-/* Of a message that has ended, and that its peer does not close */
-static int ucp_st_fifo_is_armed(const ucp_st_fifo_msg_t *msg)
+/* Without effect on one that has no deadline */
+static void ucp_st_fifo_unlimit(ucp_st_fifo_msg_t *msg)
 {
-    return msg->is_ended && !msg->is_closed && !msg->is_fired &&
-           !msg->is_left && (msg->slot != NULL) && (msg->puts.pending > 0);
+    if (msg->is_limited) {
+        ucs_list_del(&msg->limit_list);
+        msg->is_limited = 0;
+    }
 }
 
 static void ucp_st_fifo_set_deadline(ucp_st_fifo_msg_t *msg, double time)
 {
-    msg->deadline = ucp_st_worker_now() + time;
-    ucp_st_trig_dev_wake(msg->nic->worker);
+    ucp_st_fifos_t *fifos = ucp_st_fifos(msg->nic->worker);
+
+    ucp_st_fifo_unlimit(msg);
+    ucs_list_add_tail(&fifos->limited, &msg->limit_list);
+    msg->is_limited = 1;
+    msg->deadline   = ucp_st_worker_now() + time;
+    ucp_st_service_wake(&fifos->service);
+}
+
+/* The NIC has work of it */
+static int ucp_st_fifo_is_posted(const ucp_st_fifo_msg_t *msg)
+{
+    return (msg->puts.pending > 0) || (msg->bridge.pending > 0);
+}
+
+static void ucp_st_fifo_limit_drain(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_set_deadline(
+            msg, ucs_min(UCP_ST_FIFO_DRAIN_TIME,
+                         msg->nic->worker->config.err_timeout / 4));
 }
 
 void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg)
 {
-    if (ucp_st_fifo_is_armed(msg)) {
-        ucp_st_fifo_set_deadline(
-                msg, ucs_min(UCP_ST_FIFO_DRAIN_TIME,
-                             msg->nic->worker->config.err_timeout / 4));
+    if (msg->is_moving || ucp_st_fifo_is_posted(msg)) {
+        ucp_st_fifo_limit_drain(msg);
     }
-}
-
-static int ucp_st_fifo_is_doubtful(const ucp_st_fifo_msg_t *msg)
-{
-    return (msg->doubt != UCS_OK) && !msg->is_ended;
 }
 
 void ucp_st_fifo_nic_doubt(ucp_st_fifo_msg_t *msg, ucs_status_t status)
@@ -185,97 +199,104 @@ void ucp_st_fifo_nic_doubt(ucp_st_fifo_msg_t *msg, ucs_status_t status)
     }
 }
 
-/* One whose doubt is over, or NULL */
-static ucp_st_fifo_msg_t *ucp_st_fifo_next_doubt(const ucp_st_fifo_nic_t *nic)
+/* Cancel what waits for the counters of messages that are overdue; and for
+ * those of failed queues, which nothing adds to any more. Without memory it
+ * stays armed. */
+static ucs_status_t ucp_st_fifo_cancel_overdue(ucp_st_worker_h worker,
+                                               double end)
 {
-    double now = ucp_st_worker_now();
-    ucp_st_fifo_group_t *group;
+    ucp_st_fifos_t *fifos    = ucp_st_fifos(worker);
+    ucp_st_trig_rail_t *rail = NULL;
+    ucp_st_fifo_nic_t *nic;
     ucp_st_fifo_msg_t *msg;
 
-    ucs_list_for_each(group, &nic->groups, list) {
-        ucs_list_for_each(msg, &group->msgs, group_list) {
-            if (ucp_st_fifo_is_doubtful(msg) && (msg->deadline <= now)) {
-                return msg;
+    ucs_list_for_each(msg, &fifos->limited, limit_list) {
+        if (msg->is_ended && (msg->deadline <= end) &&
+            ucp_st_fifo_is_posted(msg)) {
+            rail = msg->nic->rail;
+            if (msg->slot != NULL) {
+                (void)ucp_st_trig_cancel_add(rail, msg->slot->cntr);
             }
         }
     }
-    return NULL;
-}
-
-/* Mark those whose time is over, and have them be cancelled: milliseconds to
- * the next one, or -1 */
-static int ucp_st_fifo_mark_overdue(ucp_st_fifo_nic_t *nic)
-{
-    int timeout = -1;
-    ucp_st_fifo_group_t *group;
-    ucp_st_fifo_msg_t *msg;
-    int left;
-
-    ucs_list_for_each(group, &nic->groups, list) {
-        ucs_list_for_each(msg, &group->msgs, group_list) {
-            if (!ucp_st_fifo_is_armed(msg) && !ucp_st_fifo_is_doubtful(msg)) {
-                continue;
-            }
-            left = 1 + (int)((msg->deadline - ucp_st_worker_now()) * 1e3);
-            left = ucs_max(left, 0);
-            if ((left == 0) && msg->is_ended) { /* without memory: again */
-                msg->is_canceling = (ucp_st_trig_cancel_add(
-                                             nic->rail, msg->slot->cntr) ==
-                                     UCS_OK);
-                left              = UCP_ST_FIFO_RETRY_TIME;
-            }
-            timeout = (timeout < 0) ? left : ucs_min(timeout, left);
+    if (rail == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    ucs_list_for_each(nic, &fifos->nics, list) {
+        if (nic->is_failing) {
+            (void)ucp_st_trig_cancel_add(rail, nic->start.cntr);
+            (void)ucp_st_trig_cancel_add(rail, nic->done.cntr);
         }
     }
-    return timeout;
+    ucp_st_trig_dev_wake(worker); /* entries are free */
+    return ucp_st_trig_cancel(rail);
 }
 
-/* What was in doubt for long enough fails. What was marked does not wait for T
- * any more; or cannot be cancelled, and stays armed: the waits of the queue
- * pass nevertheless. */
-static void ucp_st_fifo_overdue(ucp_st_fifo_nic_t *nic, ucs_status_t status)
+/* The NIC or UCP reads what the message sends, or UCP writes to memory that is
+ * in the buffer's place */
+static int ucp_st_fifo_is_read(const ucp_st_fifo_msg_t *msg)
 {
-    ucp_st_fifo_group_t *group;
-    ucp_st_fifo_msg_t *msg;
+    return (msg->is_moving && (ucp_st_fifo_is_send(msg) || msg->is_staged)) ||
+           (ucp_st_fifo_is_send(msg) && (msg->puts.pending > 0));
+}
 
-    ++nic->holds;
-    while ((msg = ucp_st_fifo_next_doubt(nic)) != NULL) {
+/* The request is over, but stays with the memory that is in its buffer's
+ * place. The message may be gone on return. */
+static void ucp_st_fifo_leave_read(ucp_st_fifo_msg_t *msg)
+{
+    ucp_st_fifo_nic_t *nic = msg->nic;
+
+    ucs_diag("send or receive %lu of a FIFO, tag 0x%lx: the peer has not "
+             "closed its half in time, and its data stays on the way",
+             msg->number, msg->fifo->id.tag);
+    --nic->reading;
+    msg->left             = msg->req;
+    msg->left->is_calling = 1;
+    ucp_st_fifo_complete(msg, msg->status);
+    ucp_st_fifo_nic_settle(nic, msg);
+}
+
+/* A message whose time is over, with the result of the attempt to cancel what
+ * it has on the NIC. It may be gone on return. */
+static void ucp_st_fifo_overdue(ucp_st_fifo_msg_t *msg, ucs_status_t status)
+{
+    ucp_st_fifo_unlimit(msg);
+    if (!msg->is_ended) {
         ucp_st_fifo_fail(msg, msg->doubt);
+    } else if ((status == UCS_ERR_BUSY) && !msg->is_retried) {
+        msg->is_retried = 1; /* what has fired may be over by then */
+        ucp_st_fifo_limit_drain(msg);
+    } else if (ucp_st_fifo_is_read(msg)) {
+        ucp_st_fifo_leave_read(msg);
     }
-    ucs_list_for_each(group, &nic->groups, list) {
-        ucs_list_for_each(msg, &group->msgs, group_list) {
-            if (msg->is_canceling && (status == UCS_OK)) {
-                msg->is_fired = 1;
-            } else if (msg->is_canceling && (status != UCS_ERR_BUSY)) {
-                msg->is_left = 1;
-                --nic->reading;
-                ucp_st_fifo_complete(msg, msg->status);
-            }
-            msg->is_canceling = 0;
-        }
-    }
-    --nic->holds;
-    ucp_st_fifo_nic_settle(nic, NULL);
 }
 
-/* Peers do not help. In the lane's service thread. */
-static int ucp_st_fifo_nic_look(ucp_st_worker_h worker)
+int ucp_st_fifo_nic_look(ucp_st_worker_h worker)
 {
-    ucs_list_link_t *nics = &ucp_st_fifos(worker)->nics;
-    int timeout           = -1;
-    ucp_st_fifo_nic_t *nic, *next;
+    ucs_list_link_t *limited = &ucp_st_fifos(worker)->limited;
+    double end               = ucp_st_worker_now() + UCP_ST_FIFO_SLACK_TIME;
+    int timeout              = -1;
+    ucs_list_link_t unseen;
+    ucp_st_fifo_msg_t *msg;
     ucs_status_t status;
-    int left;
 
-    ucs_list_for_each(nic, nics, list) {
-        left    = (nic->rail == NULL) ? -1 : ucp_st_fifo_mark_overdue(nic);
-        timeout = (timeout < 0) ? left : (left < 0) ? timeout :
-                  ucs_min(timeout, left);
+    if (ucs_list_is_empty(limited)) {
+        return -1;
     }
-    if (timeout >= 0) {
-        status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
-        ucs_list_for_each_safe(nic, next, nics, list) {
-            ucp_st_fifo_overdue(nic, status);
+    status = ucp_st_fifo_cancel_overdue(worker, end);
+    /* A failure may take others from either list; what it adds wakes the
+     * thread */
+    ucs_list_head_init(&unseen);
+    ucs_list_splice_tail(&unseen, limited);
+    ucs_list_head_init(limited);
+    while (!ucs_list_is_empty(&unseen)) {
+        msg = ucs_list_extract_head(&unseen, ucp_st_fifo_msg_t, limit_list);
+        ucs_list_add_tail(limited, &msg->limit_list);
+        if (msg->deadline <= end) {
+            ucp_st_fifo_overdue(msg, status);
+        } else {
+            timeout = ucp_st_trig_sooner(
+                    timeout, 1 + (int)((msg->deadline - end) * 1e3));
         }
     }
     return timeout;
@@ -301,7 +322,6 @@ static ucs_status_t ucp_st_fifo_nic_open(ucp_st_fifo_nic_t *nic)
     nic->rail       = ucp_st_trig_rma_rail(nic->worker);
     nic->start.fail = ucp_st_fifo_untriggered;
     nic->late.post  = ucp_st_fifo_nic_late;
-    ucp_st_trig_rma_open(nic->worker, ucp_st_fifo_nic_look);
     status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
     if (status == UCS_OK) {
         status = ucp_st_trig_tally_init(&nic->done, nic->rail);
@@ -563,6 +583,7 @@ void ucp_st_fifo_nic_count(ucp_st_fifo_msg_t *msg)
 static void ucp_st_fifo_msg_destroy(ucp_st_fifo_msg_t *msg)
 {
     ucp_st_fifo_msg_done(msg);
+    ucp_st_fifo_unlimit(msg);
     if (msg->is_paired && msg->is_handed) {
         ucs_list_del(&msg->handed_list);
     }
@@ -571,6 +592,9 @@ static void ucp_st_fifo_msg_destroy(ucp_st_fifo_msg_t *msg)
     ucp_st_fifo_mem_dereg(&msg->mem);
     if (msg->slot != NULL) {
         ucp_st_fifo_slot_put(msg->nic, msg->slot);
+    }
+    if (msg->left != NULL) {
+        ucp_st_req_called(msg->left);
     }
     free(msg);
 }

@@ -64,13 +64,17 @@ void ucp_st_fifo_msg_done(ucp_st_fifo_msg_t *msg);
  *  nothing here. */
 void ucp_st_fifo_nic_close(ucp_st_fifo_msg_t *msg);
 
-/** The message has ended: its puts are cancelled if they stay armed for too
- *  long. */
+/** The message has ended: if its peer is silent it does not hold up its queue
+ *  for long, nor keep the NIC's entries. */
 void ucp_st_fifo_nic_limit(ucp_st_fifo_msg_t *msg);
 
 /** A put of it has failed: if the peer does not say soon that its half is
  *  closed that was a fault (trig/st_trig_end.c, "Doubt"). */
 void ucp_st_fifo_nic_doubt(ucp_st_fifo_msg_t *msg, ucs_status_t status);
+
+/** Look for messages whose time is over: when to look again, milliseconds, or
+ *  -1. In the service thread. */
+int ucp_st_fifo_nic_look(ucp_st_worker_h worker);
 
 /** The queue has failed: its starts have no effect any more. */
 void ucp_st_fifo_nic_halt(ucp_st_fifo_nic_t *nic);

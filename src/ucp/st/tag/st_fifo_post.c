@@ -66,7 +66,7 @@ static void ucp_st_fifo_put_done(void *arg, ucs_status_t status)
     ucp_st_fifo_nic_ended(msg, status);
     ucp_st_trig_line_over(&msg->puts, nic->rail);
     if (msg->puts.pending == 0) {
-        nic->reading -= !msg->is_left;
+        nic->reading -= (msg->left == NULL);
         if (msg->num_done == msg->num_puts) {
             if (msg->must_tell) {
                 ucp_st_fifo_tell(msg, UCP_ST_FIFO_DONE);

@@ -204,10 +204,4 @@ void ucp_st_trig_end_del(ucp_st_trig_op_t *trig);
  *  Milliseconds until it is to be called again, or -1. */
 int ucp_st_trig_settle(ucp_st_worker_h worker);
 
-/** The sooner of two times in milliseconds, of which -1 is never. */
-static inline int ucp_st_trig_sooner(int a, int b)
-{
-    return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
-}
-
 #endif

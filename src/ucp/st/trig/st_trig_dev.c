@@ -66,9 +66,14 @@ static int ucp_st_trig_serve(void *arg)
     ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
     unsigned rounds        = 0;
     int timeout            = -1;
-    unsigned i;
 
     ucp_st_worker_lock(worker);
+    if (worker->is_ending) {
+        /* What could not be cancelled names what is freed now */
+        dev->service.num_fds = 0;
+        ucp_st_worker_unlock(worker);
+        return -1;
+    }
     dev->is_refused     = 0;
     dev->is_retry_timed = 1;
     while ((ucp_st_trig_dev_progress(worker) > 0) &&
@@ -78,8 +83,8 @@ static int ucp_st_trig_serve(void *arg)
     if (__atomic_exchange_n(&dev->untriggered, 0, __ATOMIC_ACQUIRE)) {
         ucp_st_trig_fail_untriggered(worker);
     }
-    for (i = 0; (i < UCP_ST_TRIG_MAX_SETTLE) && (dev->settle[i] != NULL); ++i) {
-        timeout = ucp_st_trig_sooner(timeout, dev->settle[i](worker));
+    if (dev->settle != NULL) {
+        dev->settle(worker);
     }
     if ((rounds == UCP_ST_TRIG_MAX_ROUNDS) ||
         (ucp_st_trig_arm(dev) == UCS_ERR_BUSY)) {
@@ -427,18 +432,9 @@ ucs_status_t ucp_st_trig_dev_query(ucp_st_worker_h worker,
 }
 
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          int (*settle)(ucp_st_worker_h worker))
+                          void (*settle)(ucp_st_worker_h worker))
 {
-    ucp_st_trig_dev_t *dev = ucp_st_trig_dev(worker);
-    unsigned i;
-
-    for (i = 0; (i < UCP_ST_TRIG_MAX_SETTLE) && (dev->settle[i] != settle);
-         ++i) {
-        if (dev->settle[i] == NULL) {
-            dev->settle[i] = settle;
-            break;
-        }
-    }
+    ucp_st_trig_dev(worker)->settle = settle;
 }
 
 void ucp_st_trig_refused(ucp_st_worker_h worker)

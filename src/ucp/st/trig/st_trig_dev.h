@@ -41,9 +41,8 @@ typedef struct ucp_st_trig_dev {
     uint64_t            proxied;   /* triggers by another thread than a
                                       stream's; atomic */
     int                 untriggered; /* a trigger is; atomic, by streams */
-    int                 (*settle[UCP_ST_TRIG_MAX_SETTLE])(
-                                ucp_st_worker_h worker); /* see st_trig_rma.h;
-                                      the first ones, then NULL */
+    void                (*settle)(ucp_st_worker_h worker); /* see
+                                      st_trig_rma.h; or NULL */
     ucp_st_service_client_t service; /* its own */
 } ucp_st_trig_dev_t;
 

@@ -11,13 +11,10 @@
 
 #include <ucs_gstream_memory.h>
 
-#define UCP_ST_TRIG_MAX_SETTLE 2
-
 /** From now on have the lane's service thread call `settle`, which may cancel
- *  deferred work: it returns after how many milliseconds to call it again, or
- *  -1. May be called again; at most UCP_ST_TRIG_MAX_SETTLE functions. */
+ *  deferred work. May be called again, with the same function. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
-                          int (*settle)(ucp_st_worker_h worker));
+                          void (*settle)(ucp_st_worker_h worker));
 
 /** There was no entry for what no completion need post, or what may become due:
  *  have the service thread post again soon. */
@@ -40,6 +37,12 @@ int ucp_st_trig_takes(ucp_st_worker_h worker, void *address, size_t length,
 /** Have the service thread look at the worker again. With the lock held or
  *  not. */
 void ucp_st_trig_dev_wake(ucp_st_worker_h worker);
+
+/** The sooner of two times in milliseconds, of which -1 is never. */
+static inline int ucp_st_trig_sooner(int a, int b)
+{
+    return ((a < 0) || ((b >= 0) && (b < a))) ? b : a;
+}
 
 /** The NIC says that the peer cannot be reached, not that a put is wrong. */
 int ucp_st_trig_is_loss(ucs_status_t status);
