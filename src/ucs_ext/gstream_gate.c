@@ -80,3 +80,10 @@ void ucs_gstream_gate_drop(ucs_gstream_gate_t *gate)
         ucs_gstream_wake(gates->word);
     }
 }
+
+void ucs_gstream_gate_cancel(ucs_gstream_gate_t *gate)
+{
+    --gate->gates->count;
+    ucs_list_del(&gate->list);
+    free(gate);
+}

@@ -131,6 +131,38 @@ static void match_badly(int left, int right)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* A request of a communicator that was freed, and one that the host waits for
+ * though it was started on the queue */
+static void use_freed(MPI_Queue queue, int left, int right)
+{
+    MPI_Request uses[2], match;
+    int code, i;
+    MPI_Comm dup;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    MPI_Recv_init(&in[0], 1, MPI_INT, left, 0, dup, &uses[0]);
+    MPI_Send_init(&out[0], 1, MPI_INT, right, 0, dup, &uses[1]);
+    MPI_Imatchall(2, uses, &match);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(dup, MPI_ERRORS_RETURN);
+    MPI_Comm_free(&dup);
+    code   = MPI_Cancel(&match);
+    wrong += (code != MPI_SUCCESS) && (match == MPI_REQUEST_NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    MPI_Wait(&match, MPI_STATUS_IGNORE);
+    for (i = 0; i < 3; ++i) {
+        MPI_Enqueue_startall(queue, 2, uses);
+        if (i < 2) {
+            MPI_Waitall(2, uses, MPI_STATUSES_IGNORE);
+        } else {
+            MPI_Enqueue_waitall(queue);
+        }
+    }
+    MPI_Queue_wait(queue);
+    MPI_Request_free(&uses[0]);
+    MPI_Request_free(&uses[1]);
+}
+
 static void run_steps(MPI_Queue queue, void *stream)
 {
     int i;
@@ -183,6 +215,7 @@ int main(int argc, char **argv)
     run_steps(queue, stream);
     free_requests();
     match_badly(left, right);
+    use_freed(queue, left, right);
     MPI_Queue_free(&queue);
 
     MPIX_Host_stream_free(&stream);

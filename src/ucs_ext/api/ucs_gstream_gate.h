@@ -82,4 +82,13 @@ void ucs_gstream_gate_hold(ucs_gstream_gate_t *gate);
  */
 void ucs_gstream_gate_drop(ucs_gstream_gate_t *gate);
 
+
+/**
+ * Take back the last gate of its place: the stream does not wait for it.
+ *
+ * @param [in] gate The gate, which the caller alone holds any more; gone on
+ *                  return.
+ */
+void ucs_gstream_gate_cancel(ucs_gstream_gate_t *gate);
+
 #endif

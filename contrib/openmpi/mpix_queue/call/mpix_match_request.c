@@ -10,6 +10,7 @@
 
 #include "mpix_queue.h"
 #include "binding/mpix_error.h"
+#include "binding/mpix_global.h"
 #include "mpix_matchall.h"
 #include "request/mpix_wait_set.h"
 
@@ -166,6 +167,27 @@ void mpix_match_request_release(MPI_Request request)
     }
 }
 
+/* A reference to the communicator of the first message, which the application
+ * may have freed; or NULL. */
+static mpix_comm_t *mpix_match_request_comm(int count,
+                                            const MPI_Request *requests)
+{
+    mpix_comm_t *comm = NULL;
+    mpix_req_t *req;
+    int i;
+
+    mpix_lock();
+    for (i = 0; (i < count) && (comm == NULL); ++i) {
+        req = mpix_request_find(requests[i]);
+        if (req != NULL) {
+            comm = req->comm;
+            mpix_comm_ref(comm);
+        }
+    }
+    mpix_unlock();
+    return comm;
+}
+
 /* Errors are raised. */
 static int mpix_match_request_make(const char *func, int count,
                                    const MPI_Request *requests,
@@ -184,11 +206,11 @@ static int mpix_match_request_make(const char *func, int count,
     match->func  = func;
     match->count = count;
     memcpy(match->requests, requests, count * sizeof(*requests));
-    if (comm != MPI_COMM_NULL) {
-        (void)mpix_comm_get(comm, &match->comm);
-    }
-    rc = PMPI_Grequest_start(mpix_match_request_query, mpix_match_request_free,
-                             mpix_match_request_cancel, match, &match->outer);
+    match->comm = mpix_match_request_comm(count, requests);
+    rc          = PMPI_Grequest_start(mpix_match_request_query,
+                                      mpix_match_request_free,
+                                      mpix_match_request_cancel, match,
+                                      &match->outer);
     if (rc != MPI_SUCCESS) {
         mpix_match_request_destroy(match);
         return rc;

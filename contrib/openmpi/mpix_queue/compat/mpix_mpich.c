@@ -22,6 +22,7 @@
 #include <ucs_gstream.h>
 #include <ucs/sys/compiler_def.h>
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,13 +372,16 @@ static int mpix_mpich_comm_alloc(const char *func, int count,
 static int mpix_mpich_comm_make(MPI_Comm parent, mpix_mpich_comm_t *comm,
                                 MPI_Comm *newcomm)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     MPI_Comm handle;
     int rc = MPI_SUCCESS;
 
+    pthread_mutex_lock(&lock); /* Of the key */
     if (mpix_mpich_keyval == MPI_KEYVAL_INVALID) {
         rc = PMPI_Comm_create_keyval(mpix_mpich_copied, mpix_mpich_deleted,
                                      &mpix_mpich_keyval, NULL);
     }
+    pthread_mutex_unlock(&lock);
     rc = (rc == MPI_SUCCESS) ? MPI_Comm_dup(parent, &handle) : rc;
     if (rc != MPI_SUCCESS) {
         return rc;
@@ -488,6 +492,7 @@ int mpix_mpich_get_queue(const char *func, MPI_Comm comm,
     }
 
     *queue_p = object->objects[0]->queue;
+    mpix_fifo_look_failed(*queue_p);
     rc       = ((*queue_p)->batch == NULL) ?
                        MPI_SUCCESS :
                        mpix_batch_check(func, (*queue_p)->batch, &failed);

@@ -13,6 +13,7 @@
 #include "compat/mpix_mpich.h"
 #include "binding/mpix_error.h"
 #include "once/mpix_batch.h"
+#include "once/mpix_fifo.h"
 #include "request/mpix_buffer.h"
 #include "request/mpix_queues.h"
 
@@ -32,22 +33,23 @@ typedef struct mpix_mpich_call {
 
 /* Enqueues a message, and its start. Returns an MPI code, which was raised. */
 static int mpix_mpich_start(mpix_mpich_call_t *call, struct mpix_queue *queue,
-                            MPI_Request *request)
+                            MPI_Request *request_p)
 {
     mpix_msg_args_t *args = &call->args;
+    MPI_Request request;
     mpix_msg_t *msg;
     int rc;
 
     rc = call->is_coll ? mpix_once_allreduce(args, call->sendbuf, call->op,
-                                             queue, request) :
-                         mpix_batch_enqueue(args, queue, request);
+                                             queue, &request) :
+                         mpix_batch_enqueue(args, queue, &request);
     if (rc != MPI_SUCCESS) {
         return rc;
     }
 
     rc = mpix_batch_start_all(args->func, queue);
     if (rc != MPI_SUCCESS) {
-        msg = mpix_msg_find(*request);
+        msg = mpix_msg_find(request);
         mpix_batch_cancel(queue->batch); /* This one alone is not started */
         if (msg != NULL) {
             mpix_msg_leave(msg);
@@ -55,6 +57,7 @@ static int mpix_mpich_start(mpix_mpich_call_t *call, struct mpix_queue *queue,
         }
         return mpix_raise(args->comm, rc);
     }
+    *request_p = request;
     return MPI_SUCCESS;
 }
 
@@ -66,6 +69,12 @@ static int mpix_mpich_enqueue(mpix_mpich_call_t *call, struct mpix_queue *queue,
     MPI_Datatype type     = MPI_DATATYPE_NULL;
     int rc;
 
+    if ((call->count > INT_MAX) && call->is_coll) {
+        return mpix_raise(args->comm,
+                          mpix_fail(args->func, MPI_ERR_COUNT, "count %lld is "
+                                    "more than MPI's operations take here",
+                                    (long long)call->count));
+    }
     if ((call->count > INT_MAX) && (args->datatype != MPI_DATATYPE_NULL)) {
         rc = mpix_buffer_large_type(call->count, args->datatype, &type);
         if (rc != MPI_SUCCESS) {
@@ -92,12 +101,13 @@ static int mpix_mpich_get_msg(const char *func, MPI_Request request,
         return mpix_fail(func, MPI_ERR_REQUEST, "the request is of no message "
                          "that was enqueued on a stream");
     }
-    if (!mpix_queue_is_valid(msg->queue) || (msg->queue->batch == NULL) ||
-        (msg->number > msg->queue->batch->started)) {
-        return mpix_fail(func, MPI_ERR_REQUEST, "the request's %s",
-                         mpix_queue_is_valid(msg->queue) ?
-                                 "message is not started" :
-                                 "stream is gone");
+    if (!mpix_queue_is_valid(msg->queue) ||
+        (msg->queue->serial != msg->serial)) {
+        return mpix_fail(func, MPI_ERR_REQUEST, "the request's stream is gone");
+    }
+    if (msg->number > msg->queue->batch->started) {
+        return mpix_fail(func, MPI_ERR_REQUEST, "the request's message is not "
+                         "started");
     }
     return MPI_SUCCESS;
 }
@@ -333,6 +343,7 @@ static int mpix_mpich_wait(const char *func, int count, MPI_Request *requests,
 
     rc = mpix_mpich_set_init(func, &set, count, requests, statuses);
     if ((rc == MPI_SUCCESS) && (set.count > 0)) {
+        mpix_fifo_look_failed(set.msgs[0]->queue);
         rc = mpix_batch_check(func, set.msgs[0]->queue->batch, &comm);
         rc = (rc == MPI_SUCCESS) ?
                      mpix_batch_wait_some(func, set.msgs[0]->queue, set.msgs,

@@ -25,6 +25,19 @@ int MPIX_Paper_queue_init(MPIX_Queue *queue, int type, void *stream)
     return MPIX_Queue_init(type, *(void**)stream, queue);
 }
 
+/* Removes a request, if it is there. */
+static void mpix_paper_forget(struct mpix_queue *queue, MPI_Request request)
+{
+    int i;
+
+    for (i = 0; i < queue->num_started; ++i) {
+        if (queue->started[i] == request) {
+            queue->started[i] = queue->started[--queue->num_started];
+            return;
+        }
+    }
+}
+
 int MPIX_Paper_enqueue_startall(MPIX_Queue queue, int count,
                                 MPI_Request requests[])
 {
@@ -41,6 +54,7 @@ int MPIX_Paper_enqueue_startall(MPIX_Queue queue, int count,
     rc = MPIX_Enqueue_startall(queue, count, requests);
     for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
         if (requests[i] != MPI_REQUEST_NULL) {
+            mpix_paper_forget(queue, requests[i]); /* The host has waited */
             queue->started[queue->num_started++] = requests[i];
         }
     }
@@ -57,15 +71,10 @@ int MPIX_Paper_enqueue_waitall(MPIX_Queue queue, int count,
                                MPI_Request requests[])
 {
     int rc = MPIX_Enqueue_waitall(queue, count, requests);
-    int i, k;
+    int i;
 
     for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        for (k = 0; k < queue->num_started; ++k) {
-            if (queue->started[k] == requests[i]) {
-                queue->started[k] = queue->started[--queue->num_started];
-                break;
-            }
-        }
+        mpix_paper_forget(queue, requests[i]);
     }
     return rc;
 }

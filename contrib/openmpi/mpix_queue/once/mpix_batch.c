@@ -93,6 +93,8 @@ void mpix_batch_cancel(mpix_batch_t *batch)
     MPI_Status status;
     mpix_msg_t *msg;
 
+    batch->count     = batch->started;
+    batch->num_given = batch->given;
     mpix_fifo_cancel(batch);
     if (ucs_list_is_empty(&batch->enqueued)) {
         return; /* MPI may be finalised */
@@ -105,7 +107,6 @@ void mpix_batch_cancel(mpix_batch_t *batch)
         msg->number = 0; /* No stream waits for it */
         mpix_batch_end(msg, MPI_SUCCESS, &status);
     }
-    batch->count = batch->started;
 }
 
 int mpix_batch_check(const char *func, const mpix_batch_t *batch,
@@ -293,6 +294,7 @@ void mpix_msg_enlist(mpix_msg_t *msg, struct mpix_queue *queue,
     ucs_list_add_tail(list, &msg->list);
     msg->number         = ++batch->count;
     msg->queue          = queue;
+    msg->serial         = queue->serial;
     msg->is_counted     = 1;
     batch->num_given   += !msg->is_fifo;
     batch->num_unpacks += (msg->unpack != NULL);
@@ -583,6 +585,12 @@ int MPIX_Enqueue_start_batch(MPIX_Queue queue)
     return (rc == MPI_SUCCESS) ? rc : mpix_raise(mpix_batch_comm(queue), rc);
 }
 
+static void mpix_batch_waited(mpix_batch_t *batch)
+{
+    batch->waited = batch->started;
+    batch->left   = 0;
+}
+
 int mpix_batch_wait_all(const char *func, struct mpix_queue *queue)
 {
     mpix_batch_t *batch       = queue->batch;
@@ -597,7 +605,9 @@ int mpix_batch_wait_all(const char *func, struct mpix_queue *queue)
 
     rc = mpix_fifo_wait(func, queue);
     if ((rc != MPI_SUCCESS) || (batch->given == 0)) {
-        batch->waited = (rc == MPI_SUCCESS) ? batch->started : batch->waited;
+        if (rc == MPI_SUCCESS) {
+            mpix_batch_waited(batch);
+        }
         return rc;
     }
     cmds[0].u.word.address = batch->done;
@@ -606,7 +616,7 @@ int mpix_batch_wait_all(const char *func, struct mpix_queue *queue)
     cmds[1].u.word.value   = batch->commands + 1;
     rc                     = mpix_batch_command(func, queue, cmds, 2);
     if (rc == MPI_SUCCESS) {
-        batch->waited = batch->started;
+        mpix_batch_waited(batch);
     }
     return rc;
 }

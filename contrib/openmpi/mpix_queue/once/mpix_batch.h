@@ -58,7 +58,7 @@ typedef struct mpix_batch {
                                    over; atomic */
     ucs_list_link_t   enqueued; /* mpix_msg_t that are not started; of the
                                    thread that calls for the queue, as are the
-                                   next seven */
+                                   next eight */
     ucs_list_link_t   fifo_enqueued; /* The same, of mpix_fifo.h */
     uint64_t          num_unpacks; /* Of those, ever, that are unpacked */
     uint64_t          num_given; /* Messages of this file so far, */
@@ -66,6 +66,8 @@ typedef struct mpix_batch {
     uint64_t          count;    /* Messages so far */
     uint64_t          started;  /* Of these, those whose starts were enqueued */
     uint64_t          waited;   /* Of these, those whose waits were, too */
+    uint64_t          left;     /* Others behind these that were waited for, by
+                                   waits for some */
     ucs_list_link_t   over;     /* mpix_msg_t that the application has not
                                    completed; protected by their own lock */
     uint64_t          settled;  /* Messages that were waited for, when the list
@@ -104,7 +106,8 @@ typedef struct mpix_msg {
     uint64_t        waited;  /* Of the first of a start: the batch's, whose
                                 waits have passed when it is begun; else 0 */
     mpix_batch_t    *batch;  /* Until it is over */
-    struct mpix_queue *queue; /* Which may be gone */
+    struct mpix_queue *queue; /* Which may be gone: */
+    uint64_t        serial;  /* of it */
     ucs_gstream_gate_t *gate; /* Of a wait for some messages that this one holds
                                 up, or NULL; the lock of the lists, as are the
                                 next two */
@@ -241,9 +244,18 @@ int mpix_msg_set_result(mpix_msg_t *msg, MPI_Status *result);
 /* The application has the request no longer. */
 void mpix_msg_leave(mpix_msg_t *msg);
 
-/* Make a gate of a batch, held by those of some messages that MPI has. Returns
- * an MPI code that is not raised. */
-int mpix_batch_hold(mpix_batch_t *batch, mpix_msg_t *const msgs[], int count);
+/* Make a gate of a batch, held by those of some messages that MPI has, and by
+ * the caller; NULL without memory. */
+ucs_gstream_gate_t *mpix_batch_hold(mpix_batch_t *batch,
+                                    mpix_msg_t *const msgs[], int count);
+
+/* The caller holds it no longer; unless the code is MPI_SUCCESS the stream has
+ * not taken the wait, and the gate goes. */
+void mpix_batch_hold_end(ucs_gstream_gate_t *gate, mpix_msg_t *const msgs[],
+                         int count, int code);
+
+/* A message is never begun: it holds up no wait. */
+void mpix_msg_pass(mpix_msg_t *msg);
 
 /* Whom it is for: "from rank 0, tag 7". */
 #define MPIX_MSG_PEER_MAX 64

@@ -229,15 +229,14 @@ int mpix_msg_is_over(const mpix_msg_t *msg)
     return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
 }
 
-int mpix_batch_hold(mpix_batch_t *batch, mpix_msg_t *const msgs[], int count)
+ucs_gstream_gate_t *mpix_batch_hold(mpix_batch_t *batch,
+                                    mpix_msg_t *const msgs[], int count)
 {
     ucs_gstream_gate_t *gate = NULL;
-    int rc                   = MPI_SUCCESS;
     int i;
 
     pthread_mutex_lock(&mpix_dropped.lock);
     if (ucs_gstream_gate_create(&batch->gates, &gate) != UCS_OK) {
-        rc = MPI_ERR_NO_MEM;
         goto out;
     }
     for (i = 0; i < count; ++i) {
@@ -247,11 +246,47 @@ int mpix_batch_hold(mpix_batch_t *batch, mpix_msg_t *const msgs[], int count)
             msgs[i]->gate = gate;
         }
     }
-    ucs_gstream_gate_drop(gate);
 
 out:
     pthread_mutex_unlock(&mpix_dropped.lock);
-    return rc;
+    return gate;
+}
+
+void mpix_batch_hold_end(ucs_gstream_gate_t *gate, mpix_msg_t *const msgs[],
+                         int count, int code)
+{
+    int i;
+
+    pthread_mutex_lock(&mpix_dropped.lock);
+    if (code == MPI_SUCCESS) {
+        ucs_gstream_gate_drop(gate);
+        goto out;
+    }
+    for (i = 0; i < count; ++i) {
+        if (msgs[i]->gate == gate) {
+            msgs[i]->gate = NULL;
+        }
+    }
+    ucs_gstream_gate_cancel(gate);
+
+out:
+    pthread_mutex_unlock(&mpix_dropped.lock);
+}
+
+/* With the lock of the lists. */
+static void mpix_msg_drop_gate(mpix_msg_t *msg)
+{
+    if (msg->gate != NULL) {
+        ucs_gstream_gate_drop(msg->gate);
+        msg->gate = NULL;
+    }
+}
+
+void mpix_msg_pass(mpix_msg_t *msg)
+{
+    pthread_mutex_lock(&mpix_dropped.lock);
+    mpix_msg_drop_gate(msg);
+    pthread_mutex_unlock(&mpix_dropped.lock);
 }
 
 int mpix_msg_set_result(mpix_msg_t *msg, MPI_Status *result)
@@ -372,9 +407,7 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
     if (msg->is_awaited && msg->is_listed) {
         mpix_msg_settle(msg);
     }
-    if (msg->gate != NULL) {
-        ucs_gstream_gate_drop(msg->gate);
-    }
+    mpix_msg_drop_gate(msg);
     /* The application may have the message as soon as MPI knows */
     __atomic_store_n(&msg->is_over, 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&mpix_dropped.lock);

@@ -24,7 +24,7 @@ static int mpix_some_is_all(const mpix_batch_t *batch, mpix_msg_t *const msgs[],
 {
     int i;
 
-    if ((batch->started - batch->waited) != (uint64_t)count) {
+    if ((batch->started - batch->waited - batch->left) != (uint64_t)count) {
         return 0;
     }
     for (i = 0; i < count; ++i) {
@@ -43,6 +43,7 @@ static int mpix_some_wait_mpi(const char *func, struct mpix_queue *queue,
     };
     mpix_batch_t *batch       = queue->batch;
     int num_mpi               = 0;
+    ucs_gstream_gate_t *gate;
     int rc, i;
 
     for (i = 0; i < count; ++i) {
@@ -52,15 +53,17 @@ static int mpix_some_wait_mpi(const char *func, struct mpix_queue *queue,
         return MPI_SUCCESS;
     }
 
-    rc = mpix_batch_hold(batch, msgs, count);
-    if (rc != MPI_SUCCESS) {
-        return mpix_fail(func, rc, "no memory");
+    gate = mpix_batch_hold(batch, msgs, count);
+    if (gate == NULL) {
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
     cmds[0].u.word.address = batch->open;
     cmds[0].u.word.value   = batch->gates.count;
     cmds[1].u.word.address = batch->passed;
     cmds[1].u.word.value   = batch->commands + 1;
-    return mpix_batch_command(func, queue, cmds, 2);
+    rc                     = mpix_batch_command(func, queue, cmds, 2);
+    mpix_batch_hold_end(gate, msgs, count, rc);
+    return rc;
 }
 
 /* Has MPI's messages store their results, or stores those of messages that are
@@ -94,6 +97,7 @@ int mpix_batch_wait_some(const char *func, struct mpix_queue *queue,
                                rc;
     for (i = 0; i < count; ++i) {
         if (rc == MPI_SUCCESS) {
+            queue->batch->left += (msgs[i]->number > queue->batch->waited);
             mpix_msg_leave(msgs[i]);
         } else if (!msgs[i]->is_fifo) {
             (void)mpix_msg_set_result(msgs[i], NULL);

@@ -247,6 +247,16 @@ static void mpix_active_compact(mpix_active_t *active)
     active->count = count;
 }
 
+/* MPI's request is left to it, with the memory of a collective. */
+static void mpix_active_abandon(mpix_msg_t *msg, int code)
+{
+    msg->inner = MPI_REQUEST_NULL;
+    if (msg->coll != NULL) {
+        mpix_msg_ref(msg);
+    }
+    mpix_active_pass(msg, code);
+}
+
 /* MPI has raised an error with which nothing can be said of its requests: they
  * are left to it, and the messages fail. Returns how many. */
 static int mpix_active_give_up(mpix_active_t *active, int code)
@@ -255,8 +265,7 @@ static int mpix_active_give_up(mpix_active_t *active, int code)
     int i;
 
     for (i = 0; i < count; ++i) {
-        active->messages[i]->inner = MPI_REQUEST_NULL;
-        mpix_active_pass(active->messages[i], code);
+        mpix_active_abandon(active->messages[i], code);
     }
     active->count = 0;
     return count;
@@ -338,7 +347,10 @@ static void mpix_active_end(mpix_active_t *active)
 
     memset(&status, 0, sizeof(status));
     for (i = active->count - 1; i >= 0; --i) {
-        if (!active->messages[i]->is_recv) {
+        if (active->messages[i]->coll != NULL) {
+            mpix_active_abandon(active->messages[i], MPI_ERR_OTHER);
+            active->messages[i] = NULL;
+        } else if (!active->messages[i]->is_recv) {
             mpix_batch_end(active->messages[i], MPI_SUCCESS, &status);
             active->messages[i] = NULL;
         } else {
@@ -530,6 +542,7 @@ void mpix_batch_thread_begin(void *arg)
 
     if (!is_running) { /* MPI is finalised: what there is of it is gone */
         ucs_list_for_each(msg, &messages, list) {
+            mpix_msg_pass(msg);
             mpix_batch_release(batch, 1);
         }
     }

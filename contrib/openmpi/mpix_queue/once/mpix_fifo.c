@@ -41,12 +41,13 @@ typedef struct mpix_fifo_unpack {
 
 
 /* Messages that are started and not over. The lock is taken before that of the
- * st worker. No MPI call is made with it, and no command is enqueued, which may
- * block until the stream goes on. */
+ * st worker. No MPI call is made with it but those for statuses, and no command
+ * is enqueued, which may block until the stream goes on. */
 static struct {
     pthread_mutex_t lock;
     ucs_list_link_t list;  /* Those that a sweep has looked at last come last */
     uint64_t        count; /* Started so far; atomic */
+    int             is_stopped; /* MPI is being finalised; the lock */
 } mpix_fifo = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .list = UCS_LIST_INITIALIZER(&mpix_fifo.list, &mpix_fifo.list)
@@ -285,6 +286,17 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     return MPI_SUCCESS;
 }
 
+void mpix_fifo_look_failed(const struct mpix_queue *queue)
+{
+    ucs_status_t status = (queue->st_queue == NULL) ?
+                                  UCS_OK :
+                                  ucp_st_queue_query(queue->st_queue, NULL);
+
+    if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+        mpix_fifo_look();
+    }
+}
+
 /* Enqueues functions that pack the sends of a list, before their start. */
 static int mpix_fifo_add_packs(const char *func, struct mpix_queue *queue,
                                ucs_list_link_t *list)
@@ -467,15 +479,31 @@ typedef struct mpix_fifo_result {
 } mpix_fifo_result_t;
 
 static void mpix_fifo_get_result(const mpix_msg_t *msg, uint64_t length,
-                                 MPI_Status *status)
+                                 int code, MPI_Status *status)
 {
     status->MPI_SOURCE = !msg->is_recv ? MPI_ANY_SOURCE :
                          msg->is_null  ? MPI_PROC_NULL : msg->rank;
     status->MPI_TAG    = (msg->is_recv && !msg->is_null) ? msg->tag :
                                                            MPI_ANY_TAG;
-    status->MPI_ERROR  = MPI_SUCCESS;
+    status->MPI_ERROR  = code;
     PMPI_Status_set_cancelled(status, 0);
     PMPI_Status_set_elements_x(status, MPI_BYTE, (MPI_Count)length);
+}
+
+/* The stream has passed a wait for a receive. It has what the peer said that
+ * would come, unless the host knows that it has failed. With the lock. */
+static void mpix_fifo_set_result(mpix_msg_t *msg, MPI_Status *status)
+{
+    ucs_status_t result = msg->is_going ? ucp_st_req_query(msg->st_req, NULL) :
+                                          msg->info.status;
+
+    if ((result == UCS_OK) || (result == UCS_INPROGRESS)) {
+        mpix_fifo_get_result(msg, __atomic_load_n(&msg->actual,
+                                                  __ATOMIC_ACQUIRE),
+                             MPI_SUCCESS, status);
+    } else {
+        mpix_fifo_get_result(msg, 0, mpix_status_code(result), status);
+    }
 }
 
 static void mpix_fifo_result_func(void *arg)
@@ -484,8 +512,13 @@ static void mpix_fifo_result_func(void *arg)
     mpix_batch_t *batch        = result->batch;
     mpix_msg_t *msg            = result->msg;
 
-    mpix_fifo_get_result(msg, __atomic_load_n(&msg->actual, __ATOMIC_ACQUIRE),
-                         result->status);
+    /* MPI's functions for statuses take no part in its progress, and call
+     * nothing back: the lock is held only to keep MPI there */
+    pthread_mutex_lock(&mpix_fifo.lock);
+    if (!mpix_fifo.is_stopped) {
+        mpix_fifo_set_result(msg, result->status);
+    }
+    pthread_mutex_unlock(&mpix_fifo.lock);
     mpix_msg_put(msg);
     free(result);
     __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
@@ -528,7 +561,7 @@ static int mpix_fifo_add_results(const char *func, struct mpix_queue *queue,
             continue;
         }
         if (!msgs[i]->is_recv || msgs[i]->is_null) {
-            mpix_fifo_get_result(msgs[i], 0, results[i]);
+            mpix_fifo_get_result(msgs[i], 0, MPI_SUCCESS, results[i]);
         } else {
             rc = mpix_fifo_add_result(func, queue, msgs[i], results[i]);
         }
@@ -726,6 +759,9 @@ void mpix_fifo_stop(void)
     mpix_msg_t *msg;
 
     mpix_fifo_look();
+    pthread_mutex_lock(&mpix_fifo.lock);
+    mpix_fifo.is_stopped = 1;
+    pthread_mutex_unlock(&mpix_fifo.lock);
     while (!ucs_list_is_empty(&mpix_fifo.list)) { /* Nobody else calls now */
         msg = ucs_list_extract_head(&mpix_fifo.list, mpix_msg_t, list);
         mpix_fifo_abandon(msg);

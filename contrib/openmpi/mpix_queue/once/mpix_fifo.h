@@ -4,7 +4,7 @@
  * theirs are sent and received by queues only (the info key mpix_queue_only, or
  * MPIX_QUEUE_ONLY=y): messages of FIFOs of the st worker, matched by their
  * numbers, in the place of MPI's. No thread of this library calls MPI for them,
- * so that MPI_THREAD_MULTIPLE is not needed.
+ * so that MPI_THREAD_MULTIPLE is not needed; a stream only fills statuses.
  *
  * The application has a generalized request as for the others. Calls that wait
  * for it, or test it, find it here and complete it. What the application drops
@@ -62,6 +62,9 @@ void mpix_fifo_sweep(void);
 
 /* The same, however many are not over: a queue has failed, say. */
 void mpix_fifo_look(void);
+
+/* The same if a queue has failed: the message that has is the error. */
+void mpix_fifo_look_failed(const struct mpix_queue *queue);
 
 /* A queue goes: cancel what it has not started. Calls MPI. */
 void mpix_fifo_cancel(mpix_batch_t *batch);

@@ -56,6 +56,7 @@ int mpix_queue_create(const char *func, ucs_gstream_h stream, mpix_comm_t *comm,
                       MPIX_Queue *queue_p)
 {
     struct mpix_queue *queue = calloc(1, sizeof(*queue));
+    static uint64_t serial; /* The lock */
 
     if (queue == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
@@ -65,6 +66,7 @@ int mpix_queue_create(const char *func, ucs_gstream_h stream, mpix_comm_t *comm,
     queue->comm   = comm;
     ucs_list_head_init(&queue->colls);
     mpix_lock();
+    queue->serial = ++serial;
     ucs_list_add_tail(&mpix_queues, &queue->list);
     mpix_unlock();
 

@@ -34,6 +34,7 @@ typedef struct mpix_queue_set {
 struct mpix_queue {
     ucs_list_link_t  list;     /* In the table; protected by the lock. First:
                                   mpix_handle.h */
+    uint64_t         serial;   /* No other queue has it. Constant */
     ucp_st_queue_h   st_queue; /* NULL until needed; of the thread that calls
                                   for the queue */
     ucs_gstream_h    stream;   /* Constant */

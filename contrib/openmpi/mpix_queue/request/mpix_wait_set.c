@@ -32,7 +32,9 @@ void mpix_wait_set_fail(mpix_wait_set_t *set, int index, mpix_comm_t *comm,
     if ((set->failed == MPI_SUCCESS) && (code != MPI_SUCCESS)) {
         set->failed = code;
         set->comm   = comm;
-        mpix_comm_ref(comm);
+        if (comm != NULL) {
+            mpix_comm_ref(comm);
+        }
     }
 }
 

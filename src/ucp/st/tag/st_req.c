@@ -276,10 +276,12 @@ static ucs_status_t ucp_st_req_check_all(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Have a gate, if it can be made, held by those that are not complete. One that
- * holds another gate does not count: the stream is to pass that one before. */
+/* Make a gate, which the caller holds, too, held by those that are not
+ * complete. One that holds another gate does not count: the stream is to pass
+ * that one before. */
 static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
-                                        const ucp_st_req_h *reqs, size_t count)
+                                        const ucp_st_req_h *reqs, size_t count,
+                                        ucs_gstream_gate_t **gate_p)
 {
     ucs_gstream_gate_t *gate;
     ucs_status_t status;
@@ -299,14 +301,34 @@ static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
             ucp_st_fifo_await(reqs[i]);
         }
     }
-    ucs_gstream_gate_drop(gate);
+    *gate_p = gate;
     return UCS_OK;
+}
+
+/* The stream waits at the gate, or did not take the command */
+static void ucp_st_req_hold_end(ucs_gstream_gate_t *gate,
+                                const ucp_st_req_h *reqs, size_t count,
+                                ucs_status_t status)
+{
+    size_t i;
+
+    if (status == UCS_OK) {
+        ucs_gstream_gate_drop(gate);
+        return;
+    }
+    for (i = 0; i < count; ++i) {
+        if (reqs[i]->gate == gate) {
+            reqs[i]->gate = NULL;
+        }
+    }
+    ucs_gstream_gate_cancel(gate);
 }
 
 ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
                                         const ucp_st_req_h *reqs, size_t count)
 {
-    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    ucs_status_t status      = ucp_st_queue_prepare(queue, UCP_ST_BATCH_CMDS);
+    ucs_gstream_gate_t *gate = NULL;
     ucs_gstream_cmd_t *cmd;
     size_t num_cmds;
 
@@ -319,7 +341,7 @@ ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
     ucp_st_worker_lock(queue->worker);
     status = ucp_st_req_check_all(queue, reqs, count);
     if (status == UCS_OK) {
-        status = ucp_st_req_hold_all(queue, reqs, count);
+        status = ucp_st_req_hold_all(queue, reqs, count, &gate);
     }
     ucp_st_worker_unlock(queue->worker);
     if (status != UCS_OK) {
@@ -332,6 +354,9 @@ ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
     cmd->u.word.address = queue->marks[UCP_ST_QUEUE_WORD_REQS];
     cmd->u.word.value   = ucp_st_queue_batch(queue)->gates.count;
     status = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_WAIT);
+    ucp_st_worker_lock(queue->worker);
+    ucp_st_req_hold_end(gate, reqs, count, status);
+    ucp_st_worker_unlock(queue->worker);
     if (status == UCS_OK) {
         (void)ucp_st_queue_count(&queue->wait_words, 1);
     }
