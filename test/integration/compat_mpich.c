@@ -387,7 +387,7 @@ static void test_freed(void)
 static void test_reused(void)
 {
     MPIX_Stream others[12];
-    MPI_Request request;
+    MPI_Request request, send;
     MPIX_Stream other;
     int in = -1, i;
     MPI_Comm dup;
@@ -395,6 +395,8 @@ static void test_reused(void)
     make_stream(&other);
     MPIX_OK(MPIX_Stream_comm_create(MPI_COMM_SELF, other, &dup));
     MPIX_OK(MPIX_Irecv_enqueue(&in, 1, MPI_INT, 0, TAG, dup, &request));
+    MPIX_OK(MPIX_Isend_enqueue(&mpix_test.rank, 1, MPI_INT, 0, TAG, dup,
+                               &send));
     MPIX_OK(MPIX_Stream_free(&other));
     MPI_Comm_free(&dup);
     for (i = 0; i < 12; ++i) {
@@ -403,6 +405,8 @@ static void test_reused(void)
 #ifdef OPEN_MPI /* MPICH keeps the communicator */
     MPIX_IS(MPI_ERR_REQUEST, MPIX_Wait_enqueue(&request, MPI_STATUS_IGNORE));
 #endif
+    MPIX_OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+    MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
     for (i = 0; i < 12; ++i) {
         MPIX_OK(MPIX_Stream_free(&others[i]));
     }
@@ -414,8 +418,8 @@ static int run_late(void)
 {
     static int is_free, in[2] = {-1, -1};
     MPI_Status statuses[2];
-    MPI_Request requests[2];
-    int out = 1;
+    MPI_Request requests[4];
+    int out = 1, i;
 
     MPIX_OK(MPIX_Host_stream_launch(mpix_test.stream, mpix_test_hold,
                                      &is_free));
@@ -423,6 +427,10 @@ static int run_late(void)
                                &requests[0]));
     MPIX_OK(MPIX_Irecv_enqueue(&in[1], 1, MPI_INT, mpix_test.left, 2, comm,
                                &requests[1]));
+    for (i = 2; i < 4; ++i) {
+        MPIX_OK(MPIX_Isend_enqueue(&out, 1, MPI_INT, mpix_test.right, i - 1,
+                                   comm, &requests[i]));
+    }
     MPIX_OK(MPIX_Wait_enqueue(&requests[1], &statuses[1]));
     MPIX_OK(MPIX_Wait_enqueue(&requests[0], &statuses[0]));
     if (!is_only()) {
