@@ -328,7 +328,11 @@ static void run_stuck(int sig)
     st_far_kill(&far);
 }
 
-ST_CASE(stuck)
+/* HPE's provider waits, to cancel, until the card has taken the command. A card
+ * does so whatever a peer does; the emulated Cassini of a process stops with
+ * that, and holds up the others. */
+ST_CASE_IF(stuck, !st_env_has_provider("cxi"),
+           "the emulated Cassini of a stopped process holds up others")
 {
     run_stuck(SIGKILL);
     run_stuck(SIGCONT);
