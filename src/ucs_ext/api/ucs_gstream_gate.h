@@ -28,7 +28,7 @@ typedef struct ucs_gstream_gates {
 /** A gate. */
 typedef struct ucs_gstream_gate {
     ucs_list_link_t     list;   /**< In the place's */
-    ucs_gstream_gates_t *gates; /**< NULL: nobody waits any more */
+    ucs_gstream_gates_t *gates; /**< NULL: the place has ended */
     unsigned            holds;  /**< By those that it is for */
 } ucs_gstream_gate_t;
 

@@ -30,7 +30,7 @@ static void mpix_batch_free(mpix_batch_t *batch)
     }
     ucs_gstream_word_put(batch->passed);
     ucs_gstream_word_put(batch->done);
-    ucs_gstream_word_put(batch->open);
+    ucs_gstream_word_put(batch->gates.word);
     free(batch);
 }
 
@@ -45,14 +45,13 @@ static mpix_batch_t *mpix_batch_create(void)
 
     batch->passed = ucs_gstream_word_get();
     batch->done   = ucs_gstream_word_get();
-    batch->open   = ucs_gstream_word_get();
     batch->refs   = 1;
     ucs_list_head_init(&batch->enqueued);
     ucs_list_head_init(&batch->fifo_enqueued);
     ucs_list_head_init(&batch->over);
-    ucs_gstream_gates_init(&batch->gates, batch->open);
+    ucs_gstream_gates_init(&batch->gates, ucs_gstream_word_get());
     if ((batch->passed == NULL) || (batch->done == NULL) ||
-        (batch->open == NULL)) {
+        (batch->gates.word == NULL)) {
         mpix_batch_free(batch);
         return NULL;
     }

@@ -78,7 +78,6 @@ typedef struct mpix_batch {
     int               is_lost;  /* The stream is, and runs no more; atomic */
     volatile uint64_t *done;    /* Of these, those that are over: the stream
                                    waits for it; atomic */
-    volatile uint64_t *open;    /* The gates' word */
     ucs_gstream_gates_t gates;  /* Of waits for some messages; the same lock */
     struct mpix_msg   *failed;  /* The first one that has, a reference; or NULL;
                                    atomic */
@@ -234,7 +233,7 @@ mpix_msg_t *mpix_msg_find(MPI_Request request);
 /* Whether a message is over, as its request. */
 int mpix_msg_is_over(const mpix_msg_t *msg);
 
-/* A message is over: store how it has ended. Calls MPI. */
+/* MPI has ended a message: store how. */
 void mpix_msg_get_result(const mpix_msg_t *msg, MPI_Status *result);
 
 /* Have that stored when the message ends, before the stream passes a wait for

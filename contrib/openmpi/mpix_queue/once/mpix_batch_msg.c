@@ -229,6 +229,12 @@ int mpix_msg_is_over(const mpix_msg_t *msg)
     return __atomic_load_n(&msg->is_over, __ATOMIC_ACQUIRE);
 }
 
+void mpix_msg_get_result(const mpix_msg_t *msg, MPI_Status *result)
+{
+    *result           = msg->status;
+    result->MPI_ERROR = msg->code;
+}
+
 ucs_gstream_gate_t *mpix_batch_hold(mpix_batch_t *batch,
                                     mpix_msg_t *const msgs[], int count)
 {
@@ -362,27 +368,11 @@ static void mpix_msg_fail(mpix_msg_t *msg, int code)
     }
 }
 
-void mpix_msg_get_result(const mpix_msg_t *msg, MPI_Status *status)
-{
-    MPI_Count length = 0;
-    int is_cancelled = 0;
-
-    PMPI_Test_cancelled(&msg->status, &is_cancelled);
-    if (msg->is_recv && !is_cancelled) {
-        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
-    }
-    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
-    PMPI_Status_set_cancelled(status, is_cancelled);
-    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
-    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
-}
-
 void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 {
     mpix_batch_t *batch = msg->batch;
     int is_started      = (msg->number > 0) && !msg->is_fifo;
     MPI_Request outer   = msg->outer;
-    MPI_Status result;
 
     mpix_waits_end(&msg->waits);
     msg->code   = MPI_SUCCESS;
@@ -394,15 +384,13 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
         mpix_msg_fail(msg, code);
     }
     mpix_msg_put_buffer(msg);
-    mpix_msg_get_result(msg, &result);
-    result.MPI_ERROR = msg->code;
     pthread_mutex_lock(&mpix_dropped.lock);
     if (!msg->is_freed) {
         ucs_list_add_tail(&batch->over, &msg->list);
         msg->is_listed = 1;
     }
     if (msg->result != NULL) {
-        *msg->result = result;
+        mpix_msg_get_result(msg, msg->result);
     }
     if (msg->is_awaited && msg->is_listed) {
         mpix_msg_settle(msg);
@@ -421,9 +409,18 @@ void mpix_batch_end(mpix_msg_t *msg, int code, const MPI_Status *status)
 static int mpix_msg_query(void *arg, MPI_Status *status)
 {
     const mpix_msg_t *msg = arg;
+    MPI_Count length      = 0;
+    int is_cancelled      = 0;
 
     (void)mpix_msg_is_over(msg);
-    mpix_msg_get_result(msg, status);
+    PMPI_Test_cancelled(&msg->status, &is_cancelled);
+    if (msg->is_recv && !is_cancelled) {
+        PMPI_Get_elements_x(&msg->status, MPI_BYTE, &length);
+    }
+    PMPI_Status_set_elements_x(status, MPI_BYTE, length);
+    PMPI_Status_set_cancelled(status, is_cancelled);
+    status->MPI_SOURCE = msg->is_recv ? msg->status.MPI_SOURCE : MPI_ANY_SOURCE;
+    status->MPI_TAG    = msg->is_recv ? msg->status.MPI_TAG : MPI_ANY_TAG;
     if ((msg->code == MPI_SUCCESS) ||
         mpix_wait_set_take(msg->outer, msg->comm, msg->code,
                            mpix_msg_why(msg))) {

@@ -57,7 +57,7 @@ static int mpix_some_wait_mpi(const char *func, struct mpix_queue *queue,
     if (gate == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
-    cmds[0].u.word.address = batch->open;
+    cmds[0].u.word.address = batch->gates.word;
     cmds[0].u.word.value   = batch->gates.count;
     cmds[1].u.word.address = batch->passed;
     cmds[1].u.word.value   = batch->commands + 1;
@@ -77,7 +77,6 @@ static void mpix_some_set_results(mpix_msg_t *const msgs[],
         if (!msgs[i]->is_fifo && (results[i] != NULL) &&
             !mpix_msg_set_result(msgs[i], results[i])) {
             mpix_msg_get_result(msgs[i], results[i]);
-            results[i]->MPI_ERROR = msgs[i]->code;
         }
     }
 }

@@ -229,6 +229,27 @@ static void mpix_fifo_destroy(mpix_msg_t *msg)
     mpix_msg_destroy(msg);
 }
 
+/* UCS_INPROGRESS where there is no st queue. */
+static ucs_status_t mpix_fifo_query(const struct mpix_queue *queue)
+{
+    return (queue->st_queue == NULL) ?
+                   UCS_INPROGRESS :
+                   ucp_st_queue_query(queue->st_queue, NULL);
+}
+
+/* The queue has this status: the message that has failed is the error. */
+static void mpix_fifo_look_status(ucs_status_t status)
+{
+    if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
+        mpix_fifo_look();
+    }
+}
+
+void mpix_fifo_look_failed(const struct mpix_queue *queue)
+{
+    mpix_fifo_look_status(mpix_fifo_query(queue));
+}
+
 int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
                       mpix_comm_t *comm, MPI_Request *request)
 {
@@ -239,13 +260,10 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     int rc;
 
     mpix_fifo_sweep();
-    status = (queue->st_queue == NULL) ? UCS_INPROGRESS :
-                                         ucp_st_queue_query(queue->st_queue,
-                                                            NULL);
+    status = mpix_fifo_query(queue);
+    mpix_fifo_look_status(status);
     if (status == UCS_OK) {
         mpix_batch_settle(batch, batch->waited);
-    } else if (status != UCS_INPROGRESS) {
-        mpix_fifo_look(); /* The message that has failed is the error */
     }
     mpix_batch_trim(MPIX_QUEUE_MAX_DROPPED);
 
@@ -284,17 +302,6 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     mpix_msg_enlist(msg, queue, &batch->fifo_enqueued);
     *request = msg->outer;
     return MPI_SUCCESS;
-}
-
-void mpix_fifo_look_failed(const struct mpix_queue *queue)
-{
-    ucs_status_t status = (queue->st_queue == NULL) ?
-                                  UCS_OK :
-                                  ucp_st_queue_query(queue->st_queue, NULL);
-
-    if ((status != UCS_OK) && (status != UCS_INPROGRESS)) {
-        mpix_fifo_look();
-    }
 }
 
 /* Enqueues functions that pack the sends of a list, before their start. */
@@ -471,12 +478,15 @@ static void mpix_fifo_unhold(mpix_msg_t *const msgs[], int count)
     pthread_mutex_unlock(&mpix_fifo.lock);
 }
 
-/* For the stream: how a message that it has waited for has ended. */
-typedef struct mpix_fifo_result {
-    mpix_msg_t   *msg;   /* A reference */
+/* For the stream: how messages that it has waited for have ended. */
+typedef struct mpix_fifo_results {
     mpix_batch_t *batch; /* Of the queue: it stays until this has passed */
-    MPI_Status   *status;
-} mpix_fifo_result_t;
+    int          count;
+    struct {
+        mpix_msg_t *msg; /* A reference */
+        MPI_Status *status;
+    } items[];
+} mpix_fifo_results_t;
 
 static void mpix_fifo_get_result(const mpix_msg_t *msg, uint64_t length,
                                  int code, MPI_Status *status)
@@ -506,65 +516,70 @@ static void mpix_fifo_set_result(mpix_msg_t *msg, MPI_Status *status)
     }
 }
 
-static void mpix_fifo_result_func(void *arg)
+static void mpix_fifo_results_free(mpix_fifo_results_t *results)
 {
-    mpix_fifo_result_t *result = arg;
-    mpix_batch_t *batch        = result->batch;
-    mpix_msg_t *msg            = result->msg;
+    int i;
+
+    for (i = 0; i < results->count; ++i) {
+        mpix_msg_put(results->items[i].msg);
+    }
+    free(results);
+}
+
+static void mpix_fifo_results_func(void *arg)
+{
+    mpix_fifo_results_t *results = arg;
+    mpix_batch_t *batch          = results->batch;
+    int i;
 
     /* MPI's functions for statuses take no part in its progress, and call
      * nothing back: the lock is held only to keep MPI there */
     pthread_mutex_lock(&mpix_fifo.lock);
-    if (!mpix_fifo.is_stopped) {
-        mpix_fifo_set_result(msg, result->status);
+    for (i = 0; (i < results->count) && !mpix_fifo.is_stopped; ++i) {
+        mpix_fifo_set_result(results->items[i].msg, results->items[i].status);
     }
     pthread_mutex_unlock(&mpix_fifo.lock);
-    mpix_msg_put(msg);
-    free(result);
+    mpix_fifo_results_free(results);
     __atomic_store_n(batch->passed, *batch->passed + 1, __ATOMIC_RELEASE);
 }
 
-/* Has the stream store how a message has ended, which is over when the stream
- * comes to this. */
-static int mpix_fifo_add_result(const char *func, struct mpix_queue *queue,
-                                mpix_msg_t *msg, MPI_Status *status)
+/* Stores what is known of results, and has the stream store those of receives,
+ * which are over when it comes to this. */
+static int mpix_fifo_add_results(const char *func, struct mpix_queue *queue,
+                                 mpix_msg_t *const msgs[],
+                                 MPI_Status *const statuses[], int count)
 {
-    ucs_gstream_cmd_t cmd      = {.type = UCS_GSTREAM_CMD_FUNC};
-    mpix_fifo_result_t *result = malloc(sizeof(*result));
-    int rc;
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_FUNC};
+    int rc                = MPI_SUCCESS;
+    mpix_fifo_results_t *results;
+    int i;
 
-    if (result == NULL) {
+    results = malloc(sizeof(*results) + (count * sizeof(results->items[0])));
+    if (results == NULL) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
 
-    *result         = (mpix_fifo_result_t){msg, queue->batch, status};
-    cmd.u.func.func = mpix_fifo_result_func;
-    cmd.u.func.arg  = result;
-    mpix_msg_ref(msg);
-    rc = mpix_batch_command(func, queue, &cmd, 1);
-    if (rc != MPI_SUCCESS) {
-        mpix_msg_put(msg);
-        free(result);
-    }
-    return rc;
-}
-
-static int mpix_fifo_add_results(const char *func, struct mpix_queue *queue,
-                                 mpix_msg_t *const msgs[],
-                                 MPI_Status *const results[], int count)
-{
-    int rc = MPI_SUCCESS;
-    int i;
-
-    for (i = 0; (i < count) && (rc == MPI_SUCCESS); ++i) {
-        if (!msgs[i]->is_fifo || (results[i] == NULL)) {
+    results->batch = queue->batch;
+    results->count = 0;
+    for (i = 0; i < count; ++i) {
+        if (!msgs[i]->is_fifo || (statuses[i] == NULL)) {
             continue;
         }
         if (!msgs[i]->is_recv || msgs[i]->is_null) {
-            mpix_fifo_get_result(msgs[i], 0, MPI_SUCCESS, results[i]);
-        } else {
-            rc = mpix_fifo_add_result(func, queue, msgs[i], results[i]);
+            mpix_fifo_get_result(msgs[i], 0, MPI_SUCCESS, statuses[i]);
+            continue;
         }
+        mpix_msg_ref(msgs[i]);
+        results->items[results->count].msg      = msgs[i];
+        results->items[results->count++].status = statuses[i];
+    }
+    cmd.u.func.func = mpix_fifo_results_func;
+    cmd.u.func.arg  = results;
+    if (results->count > 0) {
+        rc = mpix_batch_command(func, queue, &cmd, 1);
+    }
+    if ((results->count == 0) || (rc != MPI_SUCCESS)) {
+        mpix_fifo_results_free(results);
     }
     return rc;
 }
