@@ -202,6 +202,23 @@ ST_CASE(death)
     }
 }
 
+/* A receive, a send and a receive of another tag behind a stream that is held
+ * up */
+static void start_held(st_far_t *far, st_side_t *side, uint64_t *gate,
+                       ucp_st_req_h reqs[3])
+{
+    int i;
+
+    other_start(far, side, MODE_STARTED);
+    far_hear(far);
+    st_hold(side, gate);
+    for (i = 0; i < 3; ++i) {
+        reqs[i] = st_fifo_req(side, i == 1, (i == 1) ? sbuf : rbuf, LEN,
+                              1 + (i == 2));
+    }
+    st_batch_run(side);
+}
+
 /* A send is armed, and its queue fails, or its peer is declared gone: that peer
  * does not say that its half is closed, and does not hold up this stream. */
 static void run_silent(int is_gone)
@@ -213,14 +230,7 @@ static void run_silent(int is_gone)
     st_far_t far;
     int i;
 
-    other_start(&far, &side, MODE_STARTED);
-    far_hear(&far);
-    st_hold(&side, &gate);
-    for (i = 0; i < 3; ++i) {
-        reqs[i] = st_fifo_req(&side, i == 1, (i == 1) ? sbuf : rbuf, LEN,
-                              1 + (i == 2));
-    }
-    st_batch_run(&side);
+    start_held(&far, &side, &gate, reqs);
     while (st_stats(&side).writes_posted < 1) {
         ucp_st_worker_progress(side.worker);
     }
@@ -300,14 +310,7 @@ static void run_stuck(int sig)
     st_far_t far;
     int i;
 
-    other_start(&far, &side, MODE_STARTED);
-    far_hear(&far);
-    st_hold(&side, &gate);
-    for (i = 0; i < 3; ++i) {
-        reqs[i] = st_fifo_req(&side, i == 1, (i == 1) ? sbuf : rbuf, LEN,
-                              1 + (i == 2));
-    }
-    st_batch_run(&side);
+    start_held(&far, &side, &gate, reqs);
     while (far_step(&side, reqs[1]) < 1) {
         /* the other side is on its way */
     }
