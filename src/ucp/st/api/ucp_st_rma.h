@@ -276,6 +276,44 @@ ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params);
 
 
+/** Kinds of numbers. Integers may be signed or not: they wrap around. */
+typedef enum {
+    UCP_ST_NUMBER_INT8,
+    UCP_ST_NUMBER_INT16,
+    UCP_ST_NUMBER_INT32,
+    UCP_ST_NUMBER_INT64,
+    UCP_ST_NUMBER_FLOAT,
+    UCP_ST_NUMBER_DOUBLE
+} ucp_st_number_t;
+
+
+/**
+ * Enqueue an addition: numbers are added to those in the peer's memory when the
+ * stream reaches it. Each addition of this call to a process's memory is atomic
+ * to all others of it, from whatever process, and to nothing else.
+ *
+ * The library's threads of both sides carry it out, as on lane host, whatever
+ * the lane of the peer's key is: no card adds numbers of all kinds, nor many of
+ * them at once.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params The numbers here, and where those are that they are added
+ *                    to; copied.
+ * @param [in] number Kind of the numbers.
+ *
+ * @return As @ref ucp_st_enqueue_put; UCS_ERR_INVALID_PARAM also for an unknown
+ *         kind of number, or a length that is no multiple of one's (logged). If
+ *         the memory of the peer is a device's the queue fails with
+ *         UCS_ERR_UNSUPPORTED.
+ *
+ * Ownership: as @ref ucp_st_enqueue_put.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_add(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params,
+                                ucp_st_number_t number);
+
+
 /** What a signal does to its word. */
 typedef enum {
     UCP_ST_SIGNAL_SET, /**< Stores the value */
@@ -436,6 +474,25 @@ typedef struct ucp_st_wait_signal_params {
 ucs_status_t
 ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
                            const ucp_st_wait_signal_params_t *params);
+
+
+/**
+ * Enqueue a wait for several signals: the stream waits, once, until all of them
+ * have come. It ends, with an error, if a peer that is named is declared gone
+ * before its signal has come.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params What to wait for; copied.
+ * @param [in] count  How many; 0 is legal, and waits for nothing.
+ *
+ * @return As @ref ucp_st_enqueue_wait_signal.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t
+ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
+                            const ucp_st_wait_signal_params_t *params,
+                            size_t count);
 
 
 /**

@@ -45,6 +45,7 @@ static const ucs_trace_kind_t ucp_st_rma_trace_put_signal =
 static const ucs_trace_kind_t ucp_st_rma_trace_signal =
         UCP_ST_RMA_TRACE("signal");
 static const ucs_trace_kind_t ucp_st_rma_trace_get = UCP_ST_RMA_TRACE("get");
+static const ucs_trace_kind_t ucp_st_rma_trace_add = UCP_ST_RMA_TRACE("add");
 
 void ucp_st_rma_reap(ucp_st_worker_h worker)
 {
@@ -129,6 +130,15 @@ ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what)
     return UCS_ERR_INVALID_PARAM;
 }
 
+/* The lane of an operation's data: additions are all done by the peer's service
+ * thread, so that they are atomic to each other */
+static const ucp_st_rma_lane_ops_t *
+ucp_st_rma_data_lane(const ucp_st_rma_t *rma)
+{
+    return (rma->type == UCP_ST_RMA_ADD) ? &ucp_st_rma_host_ops :
+                                           rma->rkey->lane;
+}
+
 /* The bytes here and at the peer */
 static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
 {
@@ -152,7 +162,7 @@ static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
         return UCS_ERR_INVALID_PARAM;
     }
     if (ucp_st_stage_is_device(&rma->mem->memory) &&
-        !(rma->mem->lanes & UCS_BIT(rma->rkey->lane->id))) {
+        !(rma->mem->lanes & UCS_BIT(ucp_st_rma_data_lane(rma)->id))) {
         ucs_error("queue %p: memory %p is of a device, which the lane of the "
                   "peer's memory does not reach", queue, rma->mem->address);
         return UCS_ERR_UNSUPPORTED;
@@ -322,6 +332,7 @@ static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
 {
     const ucs_trace_kind_t *kind =
             (rma->type == UCP_ST_RMA_GET) ? &ucp_st_rma_trace_get :
+            (rma->type == UCP_ST_RMA_ADD) ? &ucp_st_rma_trace_add :
             (rma->signal == NULL)         ? &ucp_st_rma_trace_put :
             (rma->length > 0)             ? &ucp_st_rma_trace_put_signal :
                                             &ucp_st_rma_trace_signal;
@@ -385,7 +396,8 @@ static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
 {
     ucp_st_queue_h queue              = rma->queue;
     const ucp_st_rma_lane_ops_t *lane = (rma->length > 0) ?
-                                        rma->rkey->lane : rma->signal->lane;
+                                        ucp_st_rma_data_lane(rma) :
+                                        rma->signal->lane;
     ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
     uint64_t *issued                  =
             &ucp_st_queue_rma(queue)->issued[lane->id];
@@ -441,13 +453,13 @@ static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
     return status;
 }
 
-/* A put or get, with `signal` or NULL */
-static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
-                                    ucp_st_rma_type_t type,
+/* An operation of which the queue, the type and what its type alone has are
+ * known; with `signal` or NULL */
+static ucs_status_t ucp_st_rma_call(ucp_st_rma_t rma,
                                     const ucp_st_rma_params_t *params,
                                     const ucp_st_signal_params_t *signal)
 {
-    ucp_st_rma_t rma = {.queue = queue, .type = type};
+    ucp_st_queue_h queue = rma.queue;
     ucp_st_queue_rma_t *counts;
     ucs_status_t status;
 
@@ -462,7 +474,7 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
         status = ucp_st_rma_check(params, &rma);
     }
     if ((status == UCS_OK) && (rma.length > 0)) {
-        status = rma.rkey->lane->prepare(queue);
+        status = ucp_st_rma_data_lane(&rma)->prepare(queue);
     }
     if ((status == UCS_OK) && (signal != NULL)) {
         status = rma.signal->lane->prepare(queue);
@@ -474,7 +486,7 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
     if (rma.peer->status != UCS_OK) {
         status = rma.peer->status;
     } else if ((rma.length > 0) && (signal != NULL) &&
-               (rma.signal->lane != rma.rkey->lane)) {
+               (rma.signal->lane != ucp_st_rma_data_lane(&rma))) {
         status = ucp_st_rma_enqueue_two(&rma);
     } else if ((rma.length > 0) || (signal != NULL)) {
         status = ucp_st_rma_enqueue_one(&rma);
@@ -488,8 +500,8 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
         ucp_st_queue_count(&counts->signals, 1);
     }
     if ((signal == NULL) || (rma.length > 0)) {
-        ucp_st_queue_count((type == UCP_ST_RMA_PUT) ? &counts->puts :
-                                                      &counts->gets, 1);
+        ucp_st_queue_count((rma.type == UCP_ST_RMA_GET) ? &counts->gets :
+                                                          &counts->puts, 1);
     }
     return UCS_OK;
 }
@@ -497,13 +509,91 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
 ucs_status_t ucp_st_enqueue_put(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params)
 {
-    return ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, NULL);
+    return ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_PUT},
+                           params, NULL);
 }
 
 ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params)
 {
-    return ucp_st_rma_call(queue, UCP_ST_RMA_GET, params, NULL);
+    return ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_GET},
+                           params, NULL);
+}
+
+size_t ucp_st_rma_number_size(ucp_st_number_t number)
+{
+    static const uint8_t sizes[] = {
+        [UCP_ST_NUMBER_INT8]   = sizeof(uint8_t),
+        [UCP_ST_NUMBER_INT16]  = sizeof(uint16_t),
+        [UCP_ST_NUMBER_INT32]  = sizeof(uint32_t),
+        [UCP_ST_NUMBER_INT64]  = sizeof(uint64_t),
+        [UCP_ST_NUMBER_FLOAT]  = sizeof(float),
+        [UCP_ST_NUMBER_DOUBLE] = sizeof(double)
+    };
+
+    return sizes[number];
+}
+
+/* Integers wrap around */
+#define UCP_ST_RMA_ADD_ALL(_type) \
+    for (i = 0; i < length; i += sizeof(_type)) { \
+        _type sum, value; \
+        \
+        memcpy(&sum, UCS_PTR_BYTE_OFFSET(sums, i), sizeof(sum)); \
+        memcpy(&value, UCS_PTR_BYTE_OFFSET(numbers, i), sizeof(value)); \
+        sum += value; \
+        memcpy(UCS_PTR_BYTE_OFFSET(sums, i), &sum, sizeof(sum)); \
+    }
+
+void ucp_st_rma_add(ucp_st_number_t number, void *sums, const void *numbers,
+                    size_t length)
+{
+    size_t i;
+
+    switch (number) {
+    case UCP_ST_NUMBER_INT8:
+        UCP_ST_RMA_ADD_ALL(uint8_t);
+        break;
+    case UCP_ST_NUMBER_INT16:
+        UCP_ST_RMA_ADD_ALL(uint16_t);
+        break;
+    case UCP_ST_NUMBER_INT32:
+        UCP_ST_RMA_ADD_ALL(uint32_t);
+        break;
+    case UCP_ST_NUMBER_INT64:
+        UCP_ST_RMA_ADD_ALL(uint64_t);
+        break;
+    case UCP_ST_NUMBER_FLOAT:
+        UCP_ST_RMA_ADD_ALL(float);
+        break;
+    case UCP_ST_NUMBER_DOUBLE:
+        UCP_ST_RMA_ADD_ALL(double);
+        break;
+    }
+}
+
+ucs_status_t ucp_st_enqueue_add(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params,
+                                ucp_st_number_t number)
+{
+    ucs_status_t status = ucp_st_check_call(queue != NULL);
+
+    if ((status != UCS_OK) || (params == NULL)) {
+        return (status != UCS_OK) ? status : UCS_ERR_INVALID_PARAM;
+    }
+    if ((unsigned)number > UCP_ST_NUMBER_DOUBLE) {
+        return ucp_st_rma_refuse(queue, "unknown kind of number");
+    }
+    if ((params->field_mask & UCP_ST_RMA_PARAM_FIELD_LENGTH) &&
+        ((params->length % ucp_st_rma_number_size(number)) != 0)) {
+        return ucp_st_rma_refuse(queue, "a part of a number");
+    }
+    return ucp_st_rma_call((ucp_st_rma_t){.queue  = queue,
+                                          .type   = UCP_ST_RMA_ADD,
+                                          .number = number},
+                           params, NULL);
 }
 
 ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
@@ -512,7 +602,9 @@ ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
 {
     return (signal == NULL) ?
            UCS_ERR_INVALID_PARAM :
-           ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, signal);
+           ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_PUT},
+                           params, signal);
 }
 
 /* Make the batch of a quiet; the lock is held */

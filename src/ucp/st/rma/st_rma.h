@@ -64,6 +64,7 @@ typedef struct ucp_st_rkey {
 typedef struct ucp_st_rma {
     ucp_st_queue_h     queue;
     ucp_st_rma_type_t  type;
+    ucp_st_number_t    number;   /* of an addition */
     ucp_st_peer_h      peer;
     int                is_strict;
     ucp_st_memh_t      *mem;     /* NULL if length is 0 */
@@ -221,6 +222,13 @@ extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
+/** Bytes of a number. */
+size_t ucp_st_rma_number_size(ucp_st_number_t number);
+
+/** Add numbers. Neither place need be aligned. */
+void ucp_st_rma_add(ucp_st_number_t number, void *sums, const void *numbers,
+                    size_t length);
+
 /** A lane's functions. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
 
@@ -256,10 +264,11 @@ ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
  */
 void ucp_st_rma_reap(ucp_st_worker_h worker);
 
-/** Memory by its id, if all of a range lies there, with a reference; else NULL.
- *  The lock is held. */
-ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
-                                  uint64_t offset, uint64_t length);
+/** Memory by its id, if one of some lanes serves it and all of a range lies
+ *  there, with a reference; else NULL. The lock is held. */
+ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, unsigned lanes,
+                                  uint64_t id, uint64_t offset,
+                                  uint64_t length);
 
 /** Non-zero if all of a range lies in memory of `size` bytes. */
 static inline int ucp_st_rma_is_inside(uint64_t offset, uint64_t length,
