@@ -39,7 +39,7 @@ all=
 with_mpi=$(st_value "$build" MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi}.h \
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi,win}.h \
               "$top"/contrib/openmpi/mpix_queue/compat/*.h; do
     [ -f "$header" ] || continue
     case $header in

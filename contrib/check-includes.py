@@ -14,7 +14,7 @@ LIBC = (r"(aio|assert|ctype|dirent|dlfcn|endian|errno|execinfo|fcntl|float|getop
         r"\.h|(sys|linux|net|netinet|arpa)/.*|config\.h|ucx_st_config\.h")
 OURS = (r"ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|"
         r"ucp_st(_batch|_channel|_def|_device|_mem|_msg|_rma)?\.h|"
-        r"mpix_(queue(_device)?|mpi)\.h")
+        r"mpix_(queue(_device)?|mpi|win)\.h")
 # What libucx-dev installs
 UCX_API = (r"ucp/api/.*|uct/api/.*|"
            r"ucs/(arch|config|datastruct|memory|sys|time|type)/.*")
@@ -97,7 +97,8 @@ LAYERS = {
         "request": r"mpix_\w+\.h|(binding|request)/.*",
         "coll": r"mpix_\w+\.h|(binding|request|coll)/.*",
         "once": r"mpix_\w+\.h|(binding|request|once)/.*",
-        "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
+        "win": r"mpix_\w+\.h|(binding|request|coll|once|win)/.*",
+        "call": r"mpix_\w+\.h|(binding|request|coll|once|win|call)/.*",
         "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
         "compat": r"mpix_\w+\.h|(binding|request|once|compat)/.*",
         "fortran": r"mpix_\w+\.h|fortran/.*",

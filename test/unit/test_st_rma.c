@@ -398,7 +398,8 @@ ST_PAIR_CASE(signals)
     st_windows_cleanup(windows);
 }
 
-/* Numbers that are written, or added, to memory here. It need not be aligned. */
+/* Numbers that are written, or added, to memory here. It need not be
+ * aligned. */
 #define ADD_CHECK(_type, _number) \
     do { \
         const _type ones[] = {(_type)1, (_type)2, (_type)-3}; \
@@ -483,8 +484,8 @@ ST_PAIR_CASE(add_two)
     for (k = 0; k < 2; ++k) {
         signal   = st_signal_params(&windows[ST_A], k, 1);
         waits[k] = st_wait_params(&windows[ST_B], k, 1);
-        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(party.side[k].queue, &none, &signal),
-                        UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(party.side[k].queue, &none,
+                        &signal), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(party.side[k].queue), UCS_OK);
     }
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 2), UCS_OK);

@@ -34,6 +34,9 @@ void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * the lock held: a handler may call this library again. */
 int mpix_raise(MPI_Comm comm, int code);
 
+/* The same with the error handler of a window. */
+int mpix_raise_win(MPI_Win win, int code);
+
 /* Refuse a call before MPI_Init, or after MPI_Finalize, or with what is no
  * communicator. Returns an MPI code, which has been raised: MPI raises what it
  * finds. */

@@ -60,11 +60,33 @@ unsigned mpix_queues_reap(void)
     return count;
 }
 
+/* A code is not raised. */
+static int mpix_queue_free(const char *func, MPIX_Queue queue);
+
+/* Frees the queue of a stream that goes with it. */
+static void mpix_queues_leave_stream(ucs_gstream_h stream)
+{
+    MPIX_Queue found = MPIX_QUEUE_NULL;
+    struct mpix_queue *queue;
+
+    mpix_lock();
+    ucs_list_for_each(queue, &mpix_queues, list) {
+        if ((queue->stream == stream) && queue->goes_with_stream) {
+            found = queue;
+        }
+    }
+    mpix_unlock();
+    if (found != MPIX_QUEUE_NULL) {
+        (void)mpix_queue_free("MPIX_Host_stream_free", found);
+    }
+}
+
 ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
 {
     ucs_status_t status = UCS_OK;
     struct mpix_queue *queue;
 
+    mpix_queues_leave_stream(stream);
     mpix_queues_reap();
     mpix_lock();
     ucs_list_for_each(queue, &mpix_queues, list) {
@@ -86,7 +108,6 @@ out:
     return status;
 }
 
-/* A code is not raised. */
 static int mpix_queue_free(const char *func, MPIX_Queue queue)
 {
     ucs_status_t status;
