@@ -121,8 +121,7 @@ ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what)
     return UCS_ERR_INVALID_PARAM;
 }
 
-/* The lane of an operation's data: additions are all done by the peer's service
- * thread, so that they are atomic to each other */
+/* The lane of the data. Service threads alone add: so that is atomic. */
 static const ucp_st_rma_lane_ops_t *
 ucp_st_rma_data_lane(const ucp_st_rma_t *rma)
 {
