@@ -385,10 +385,11 @@ ST_PAIR_CASE(signals)
         CU_ASSERT_EQUAL(__atomic_load_n(&done, __ATOMIC_ACQUIRE), 0);
         st_put_signal(&windows[ST_A], (i == 0) ? 8 : 0, i, 1);
     }
-    st_quiet(&windows[ST_A]);
-    st_pair_sync(pair);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
     CU_ASSERT_EQUAL(done, 1);
     CU_ASSERT_EQUAL(st_stats(b).signal_waits, 1);
+    st_quiet(&windows[ST_A]);
+    st_pair_sync(pair);
 
     waits[2].offset += 4;
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 3),
