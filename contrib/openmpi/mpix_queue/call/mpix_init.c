@@ -32,7 +32,6 @@
 #include "mpix_request_free.h"
 #include "once/mpix_fifo.h"
 #include "request/mpix_request.h"
-#include "win/mpix_win_object.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -230,7 +229,6 @@ static int mpix_global_finalized(MPI_Comm comm, int keyval, void *value,
 {
     const mpix_binding_t *binding = mpix_binding();
 
-    mpix_wins_finalize();
     mpix_batch_thread_stop();
     mpix_fifo_stop();
     mpix_queues_cancel();

@@ -420,6 +420,57 @@ static int mpix_win_open(const char *func, mpix_win_t *win, void *base,
     return rc;
 }
 
+/* The first of some ranks; -1 if there are none. */
+static int mpix_win_first(const mpix_win_list_t *ranks)
+{
+    return (ranks->count > 0) ? *(const int*)ranks->items : -1;
+}
+
+/* MPI_Finalize has begun: epochs that are open stay so. */
+static int mpix_wins_finalized(MPI_Comm comm, int keyval, void *value,
+                               void *extra)
+{
+    mpix_win_t *win;
+
+    mpix_lock();
+    ucs_list_for_each(win, &mpix_wins, list) {
+        if (win->access == MPIX_WIN_STREAM) {
+            mpix_warn("an access epoch of a stream was not completed before "
+                      "MPI_Finalize: %zu ranks, the first is %d of the "
+                      "window", win->targets.count,
+                      mpix_win_first(&win->targets));
+        }
+        if (win->exposure == MPIX_WIN_STREAM) {
+            mpix_warn("an exposure epoch of a stream was not waited for before "
+                      "MPI_Finalize: %zu ranks, the first is %d of the "
+                      "window", win->origins.count,
+                      mpix_win_first(&win->origins));
+        }
+    }
+    mpix_unlock();
+    return PMPI_Comm_free_keyval(&keyval);
+}
+
+/* What the first window needs. */
+static int mpix_wins_init(void)
+{
+    int keyval;
+    int rc;
+
+    if (mpix_win_keyval != MPI_KEYVAL_INVALID) {
+        return MPI_SUCCESS;
+    }
+    rc = PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, mpix_win_deleted,
+                                &mpix_win_keyval, NULL);
+    if (rc == MPI_SUCCESS) {
+        rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_wins_finalized,
+                                     &keyval, NULL);
+    }
+    return (rc == MPI_SUCCESS) ?
+                   PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) :
+                   rc;
+}
+
 /* Gives a window its object. */
 static int mpix_win_attach(const char *func, void *base, MPI_Aint size,
                            int disp_unit, MPI_Comm comm, void *memory,
@@ -427,13 +478,9 @@ static int mpix_win_attach(const char *func, void *base, MPI_Aint size,
 {
     mpix_win_t *win = calloc(1, sizeof(*win));
     int is_good     = (win != NULL);
-    int rc          = MPI_SUCCESS;
+    int rc          = mpix_wins_init();
     int is_all;
 
-    if (mpix_win_keyval == MPI_KEYVAL_INVALID) {
-        rc = PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, mpix_win_deleted,
-                                    &mpix_win_keyval, NULL);
-    }
     if (rc == MPI_SUCCESS) {
         rc = PMPI_Allreduce(&is_good, &is_all, 1, MPI_INT, MPI_MIN, comm);
     }
@@ -573,32 +620,4 @@ int mpix_win_connect(const char *func, mpix_win_t *win, int rank)
     }
     target->peer = peer;
     return MPI_SUCCESS;
-}
-
-/* The first of some ranks; -1 if there are none. */
-static int mpix_win_first(const mpix_win_list_t *ranks)
-{
-    return (ranks->count > 0) ? *(const int*)ranks->items : -1;
-}
-
-void mpix_wins_finalize(void)
-{
-    mpix_win_t *win;
-
-    mpix_lock();
-    ucs_list_for_each(win, &mpix_wins, list) {
-        if (win->access == MPIX_WIN_STREAM) {
-            mpix_warn("an access epoch of a stream was not completed before "
-                      "MPI_Finalize: %zu ranks, the first is %d of the "
-                      "window", win->targets.count,
-                      mpix_win_first(&win->targets));
-        }
-        if (win->exposure == MPIX_WIN_STREAM) {
-            mpix_warn("an exposure epoch of a stream was not waited for before "
-                      "MPI_Finalize: %zu ranks, the first is %d of the "
-                      "window", win->origins.count,
-                      mpix_win_first(&win->origins));
-        }
-    }
-    mpix_unlock();
 }

@@ -135,7 +135,4 @@ int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
 /* Give back buffers that no stream uses any more. */
 void mpix_win_put_buffers(mpix_win_t *win);
 
-/* MPI_Finalize has begun: warn of epochs that are open. Takes the lock. */
-void mpix_wins_finalize(void);
-
 #endif
