@@ -7,6 +7,7 @@
 #include "st_stream.h"
 #include "st_window.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LEN    4096
@@ -501,6 +502,81 @@ ST_PAIR_CASE(add_two)
     st_windows_cleanup(windows);
 }
 
+/* Memory is spread over the cards: data and signal may come over two of them;
+ * additions to a signal, by both sides, over one, if both have as many. */
+static void run_cards(const char *devices_a, const char *devices_b)
+{
+    enum { WINDOWS = 4 };
+    const char *devices[2] = {devices_a, devices_b};
+    const int is_equal     = !strcmp(devices_a, devices_b);
+    const uint64_t sum     = is_equal ? 2 * 5 * WINDOWS : 0;
+    ucp_st_signal_params_t signal;
+    ucp_st_rma_params_t params, none;
+    st_window_t windows[WINDOWS][2];
+    ucp_st_rkey_h own;
+    st_pair_t pair;
+    st_side_t *a, *b;
+    char *old;
+    int i, k;
+
+    for (i = 0; i < 2; ++i) {
+        old = st_env_set("UCX_ST_TRIG_DEVICES", devices[i]);
+        CU_ASSERT_FATAL(st_side_init(&pair.side[i]));
+        st_env_restore("UCX_ST_TRIG_DEVICES", old);
+    }
+    for (i = 0; i < 2; ++i) {
+        pair.side[i].peer = st_side_peer(&pair.side[i], &pair.side[1 - i]);
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < WINDOWS; ++i) {
+        st_windows_init(&pair, windows[i], LEN, 1);
+        st_fill(windows[i][ST_A].memory, LEN, i);
+    }
+    own  = st_window_key(st_side_peer(b, b), &windows[0][ST_B]);
+    none = st_rma_params(&windows[0][ST_A], 0, 0);
+    for (k = 1; k <= 5; ++k) {
+        for (i = 0; i < WINDOWS; ++i) {
+            params = st_rma_params(&windows[i][ST_A], 0, LEN);
+            signal = st_signal_params(&windows[(i + k) % WINDOWS][ST_A], 0, k);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &params,
+                                                      &signal), UCS_OK);
+            st_wait_signal(&windows[(i + k) % WINDOWS][ST_B], 0, k);
+            if (!is_equal) {
+                continue;
+            }
+            signal             = st_signal_params(&windows[0][ST_A], 1, 1);
+            signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+            signal.op          = UCP_ST_SIGNAL_ADD;
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &none,
+                                                      &signal), UCS_OK);
+            none.rkey   = own;
+            signal.rkey = own;
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(b->queue, &none,
+                                                      &signal), UCS_OK);
+            none.rkey = windows[0][ST_A].rkey;
+        }
+        st_quiet(&windows[0][ST_A]); /* or the next round may overtake it */
+    }
+    st_wait_signal(&windows[0][ST_B], 1, sum);
+    st_quiet(&windows[0][ST_B]);
+    st_pair_sync(&pair);
+    CU_ASSERT_EQUAL(*st_signal(&windows[0][ST_B], 1), sum);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(own), UCS_OK);
+    for (i = 0; i < WINDOWS; ++i) {
+        CU_ASSERT_TRUE(st_check(windows[i][ST_B].memory, LEN, i));
+        st_windows_cleanup(windows[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+ST_CASE(cards)
+{
+    run_cards("2", "2");
+    run_cards("1", "2");
+    run_cards("2", "1");
+}
+
 /* What is counted */
 ST_PAIR_CASE(stats)
 {
@@ -529,4 +605,8 @@ ST_PAIR_CASE(stats)
     st_windows_cleanup(windows);
 }
 
-ST_SUITE("st_rma")
+int main(int argc, char **argv)
+{
+    setenv("FI_CXIEMU_DEVICES", "2", 0);
+    return st_cunit_main("st_rma", argc, argv);
+}

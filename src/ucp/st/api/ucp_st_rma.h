@@ -31,8 +31,9 @@
  *
  * Lanes. Each key has a lane, chosen when it is unpacked.
  *
- * - trig: the NIC writes and reads, triggered by the stream. Needs counters of
- *   the first NIC for each queue that uses it.
+ * - trig: a NIC writes and reads, triggered by the stream. Pieces of registered
+ *   memory are spread over the NICs. Needs counters of each NIC that a queue
+ *   uses.
  * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
  *   memory of the own process.
  * - host: messages of UCP, which the library's threads of both sides handle.
@@ -318,7 +319,8 @@ ucs_status_t ucp_st_enqueue_add(ucp_st_queue_h queue,
 typedef enum {
     UCP_ST_SIGNAL_SET, /**< Stores the value */
     UCP_ST_SIGNAL_ADD  /**< Adds it. Atomic to other signals that come over the
-                            same lane, and to the processors on lanes direct and
+                            same lane, on lane trig from processes that use as
+                            many NICs; and to the processors on lanes direct and
                             host */
 } ucp_st_signal_op_t;
 

@@ -290,7 +290,7 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-static void ucp_st_rma_host_undo(ucp_st_queue_h queue,
+static void ucp_st_rma_host_undo(const ucp_st_rma_t *rma,
                                  ucp_st_rma_flow_t *flow)
 {
     ucp_st_rma_host_free(ucs_list_tail(&flow->ops, ucp_st_rma_host_op_t,

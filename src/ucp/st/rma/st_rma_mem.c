@@ -286,7 +286,8 @@ static ucs_status_t ucp_st_rkey_open(ucp_st_rkey_t *rkey,
         } else if (!(rkey->peer->lanes & UCS_BIT(ops->id))) {
             reason = "it does not reach the peer";
         } else {
-            status = ops->unpack(rkey, head + 1, head->length);
+            rkey->way = ops->id;
+            status    = ops->unpack(rkey, head + 1, head->length);
             if (status == UCS_OK) {
                 rkey->lane = ops;
                 ++ucp_st_rma_dev(worker)->num_rkeys;
@@ -369,7 +370,7 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
     return UCS_OK;
 }
 
-ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue)
+ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue, unsigned way)
 {
     return UCS_OK;
 }

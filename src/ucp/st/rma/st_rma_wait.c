@@ -339,12 +339,12 @@ static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
     }
     ucp_st_waits_begin_of(waits, queue->worker, "a quiet", &rma->look);
     ucp_st_waits_add(waits, "one-sided operations that have not ended:");
-    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
         issued = ucp_st_queue_count(&rma->issued[i], 0);
         ended  = __atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_RELAXED);
         if (issued > ended) {
             ucp_st_waits_add(waits, " %lu on lane %s", issued - ended,
-                             ucp_st_lane_table[i]->name);
+                             ucp_st_lane_table[ucp_st_rma_way_lane(i)]->name);
         }
     }
 }
