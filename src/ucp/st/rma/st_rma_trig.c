@@ -5,8 +5,8 @@
  *
  * Memory is registered with all NICs. Whoever accesses it uses one of them,
  * which follows from the memory's number, so that additions to a signal there
- * are atomic; a process with fewer NICs may use the first one. Each queue has on
- * each NIC that it needs a counter T, to which its stream adds 1 for every
+ * are atomic; a process with fewer NICs may use the first one. Each queue has,
+ * on each NIC that it needs, a counter T, to which its stream adds 1 for every
  * operation, a counter C and a word:
  *
  *   put, get:         T >= n: the data        C counts it
