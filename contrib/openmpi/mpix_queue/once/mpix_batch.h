@@ -33,6 +33,7 @@
 #include <ucs/datastruct/list.h>
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct mpix_queue;
 
@@ -172,6 +173,9 @@ int mpix_batch_check(const char *func, const mpix_batch_t *batch,
 
 /* Messages that the thread has begun. Any thread. */
 uint64_t mpix_batch_begun(void);
+
+/* Print how many these are, and why, if there are any. Any thread. */
+void mpix_batch_print_stats(FILE *stream);
 
 /* A message is over: let the stream pass, if the message was started, and drop
  * the message's reference. */

@@ -56,10 +56,7 @@ static struct {
 
 int mpix_only_is_forced(void)
 {
-    const char *value = getenv(MPIX_ONLY_ENV);
-
-    return (value != NULL) && (*value != '\0') &&
-           (strchr("yY1", *value) != NULL);
+    return mpix_env_is_yes(MPIX_ONLY_ENV);
 }
 
 int mpix_only_is(const mpix_comm_t *comm)
