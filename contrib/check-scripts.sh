@@ -58,6 +58,14 @@ expect "run.py, no such group" 2 'there is no group nonsense' \
 # shellcheck disable=SC2016 # for the shell that is run
 expect "run.py --in" 0 '^host tcp,self$' "$tests" --in unit-host \
     bash -c 'echo "$UCX_ST_LANES $UCX_TLS"'
+# Each model is of one test of the plan
+models=$top/test/model/run-models.sh
+only="s/.*run-models.sh .*--only '\(.*\)'\$/\1/p"
+expect "run-models.sh --list" 0 '^two_count' "$models" --list
+expect "models of the plan, and of models.list" 0 '^$' diff \
+    <(sed -n "$only" "$top/test/plan.ini" | while IFS= read -r pattern; do
+          "$models" --list --only "$pattern"
+      done | sort) <("$models" --list | sort)
 for words in default full night gpu; do
     expect "run.py --tier $words" 0 '/' "$tests" --tier $words --list
 done

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat_hpe.c - a program as codes for HPE's MPI are written: it includes
- * mpi.h alone, drops its requests, and frees its queue at once. C and C++.
+ * compat_hpe.c - a program as codes for HPE's MPI are written: its calls come
+ * with mpi.h alone, it drops its requests, and frees its queue at once. C and
+ * C++. Its stream is that of ST_TEST_STREAM.
  */
 #include <mpi.h>
+
+#include "mpix_test.h"
+
 #include <stdio.h>
 
 enum { BUFFERS = 4 };
@@ -20,7 +24,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     left = (rank + size - 1) % size;
-    MPIX_Host_stream_create(&stream); /* in place of a GPU's */
+    mpix_test_stream(&stream);
     MPIX_Create_queue(stream, &queue);
     for (i = 0; i < BUFFERS; ++i) {
         MPI_Request request; /* dropped */

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the trace of two ranks tells (UCX_ST_TRACE), and what st-trace-merge
 # makes of it and of files that are no traces.
-# usage: trace.sh faces LANE | rma LANE | plot | refused | files
+# usage: trace.sh faces LANE | rma LANE | once | plot | refused | files
 #   faces    every start, wait and message of st_faces is there
 #   rma      every put and get of st_mbw is there
+#   once     which way each message that is used once went, and why; and the
+#            counts of that
 #   plot     st-trace-plot draws that
 #   refused  a file that cannot be written is an error
 #   files    files that are no traces, or not whole
@@ -54,7 +56,7 @@ run_faces()
 # A count of both ranks' statistics, added up.
 total()
 {
-    awk -v name="$1" '$1 == name { sum += $2 } END { print sum }' "$temp/run"
+    awk -v name="$1" '$1 == name { sum += $2 } END { print sum + 0 }' "$temp/run"
 }
 
 # A number of entries of the joined trace that a condition of Python holds for.
@@ -120,6 +122,56 @@ test_rma()
 e['args']['bytes'] == 64 and e['args']['lane'] == '$lane' and \
 int(e['args']['peer'], 16) != 0"
     done
+}
+
+# Usage: run_once [NAME=VALUE...]
+run_once()
+{
+    rm -f "$temp"/rank.*
+    env "$@" UCX_ST_TRACE="$temp/rank.%p" UCX_ST_STATS=y "$ST_RUN" -q mpirun \
+        -n 2 "$builddir/test/integration/compat_hpe" >"$temp/run" 2>&1 ||
+        { cat "$temp/run"; fail "compat_hpe fails"; }
+    cat "$temp/run"
+    expect 0 '^processes=2 .* dropped=0' \
+        "$merge" --check -o "$temp/joined" "$temp"/rank.*
+    expect_entries 16 "e.get('name') in ('give to MPI', 'match send', \
+'match receive')"
+}
+
+# Usage: expect_total NAME NUMBER
+expect_total()
+{
+    [ "$(total "$1")" -eq "$2" ] || fail "$1 is $(total "$1"), not $2"
+}
+
+test_once()
+{
+    local found
+    run_once
+    expect_entries 16 "e.get('name') == 'give to MPI' and \
+e['args']['by'].endswith('the communicator is not for queues only') and \
+e['args']['elements'] == 1 and e['args']['tag'] < 4"
+    expect_total thread_msgs 16
+    expect_total fifo_nic 0
+    grep -q '^summary: 8 messages used once by MPI' "$temp/run" ||
+        fail "no summary"
+    run_once MPIX_QUEUE_ONLY=y
+    expect_entries 16 "e['args'].get('by') == 'NIC'"
+    expect_total fifo_nic 16
+    expect_total trig_msgs 16
+    expect_total fifos 16
+    expect_total thread_msgs 0
+    run_once MPIX_QUEUE_ONLY=y UCX_ST_LANES=host
+    expect_entries 16 "e['args'].get('by', '').startswith('host, UCP')"
+    expect_total fifo_ucp 16
+    expect_total host_msgs 16
+    # Counters for a few of them
+    run_once MPIX_QUEUE_ONLY=y FI_CXIEMU_CNTRS=7
+    found=$(total fifo_put_cntr)
+    [ "$found" -gt 0 ] || fail "all have found a counter"
+    expect_entries "$found" "e['args'].get('by') == 'host, put: no counter'"
+    expect_total host_msgs "$found"
+    expect_total fifo_nic $((16 - found))
 }
 
 test_plot()
@@ -228,6 +280,6 @@ send 5" "$merge" --check "$temp/use"
 }
 
 case ${1:-} in
-faces|rma|plot|refused|files) "test_$1" "${@:2}" ;;
+faces|rma|once|plot|refused|files) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

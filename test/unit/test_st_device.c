@@ -499,7 +499,21 @@ static void run_device_once(gpu_t *gpu)
 
 static void run_device_fifo(gpu_t *gpu)
 {
+    const ucp_st_stats_t *stats;
+    ucp_st_worker_attr_t attr;
+    int i;
+
     device_once(gpu, UCP_ST_MSG_PARAM_FIELD_SCOPE);
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(ucp_st_worker_query(gpu->side[i].worker, &attr),
+                        UCS_OK);
+        /* A NIC may reach the device */
+        stats = &attr.stats;
+        CU_ASSERT_EQUAL(stats->fifo_nic + stats->fifo_put_device,
+                        attr.lanes[0] == UCP_ST_LANE_TRIG);
+        CU_ASSERT_EQUAL(stats->fifo_ucp, attr.lanes[0] != UCP_ST_LANE_TRIG);
+        CU_ASSERT_EQUAL(stats->fifos, 1);
+    }
 }
 
 GPU_CASES(device_once, "host", run_device_once)

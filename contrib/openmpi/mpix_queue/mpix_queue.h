@@ -371,7 +371,9 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
 /**
  * Print all that is counted of what the process has done so far, a line in
  * words and one "name value" pair a line: what ucp_st_worker_print_stats()
- * prints. For reports; names may come and go with versions.
+ * prints, and the same of messages that a thread of the library gave to MPI, if
+ * there are any (thread_msgs). For reports; names may come and go with
+ * versions.
  *
  * @param [in] stream Where to print; nothing before the first queue.
  *

@@ -71,6 +71,7 @@ static mpix_comm_t *mpix_comm_create(uint64_t id)
     comm->refs    = 1;
     comm->colls   = 0;
     comm->is_only = 0;
+    comm->asserts = 0;
     comm->epoch   = 0;
     comm->in_node = -1;
     ucs_list_head_init(&comm->peers);

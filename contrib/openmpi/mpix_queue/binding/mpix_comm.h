@@ -42,6 +42,7 @@ typedef struct mpix_comm {
     ucs_list_link_t peers;  /* mpix_peer_t, each once */
     unsigned        colls;  /* Persistent collectives that were made */
     int             is_only; /* Its messages are of queues only */
+    unsigned        asserts; /* Of its info: bits of mpix_assert.c */
     uint64_t        epoch;  /* Of such messages, the same at all its processes;
                                0: none */
     int             in_node; /* All its processes are in one; -1: unknown */

@@ -9,6 +9,8 @@
 #include "mpix_global.h"
 #include "mpix_upcalls.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 mpix_global_t mpix_global = {
@@ -66,6 +68,14 @@ int mpix_global_attach_finalize(void)
     ret = is_attached;
     pthread_mutex_unlock(&lock);
     return ret;
+}
+
+int mpix_env_is_yes(const char *name)
+{
+    const char *value = getenv(name);
+
+    return (value != NULL) && (*value != '\0') &&
+           (strchr("yY1", *value) != NULL);
 }
 
 double mpix_now(void)

@@ -122,4 +122,7 @@ static inline void mpix_unlock(void)
 /* Seconds since some time */
 double mpix_now(void);
 
+/* Whether the environment says yes: a value that begins with y or 1. */
+int mpix_env_is_yes(const char *name);
+
 #endif

@@ -346,5 +346,6 @@ int MPIX_Queue_print_stats(FILE *stream)
         ucp_st_worker_print_stats(mpix_global.st_worker, stream);
     }
     mpix_unlock();
+    mpix_batch_print_stats(stream);
     return MPI_SUCCESS;
 }

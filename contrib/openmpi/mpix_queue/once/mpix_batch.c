@@ -7,6 +7,7 @@
 #  include "config.h"
 #endif
 
+#include "mpix_assert.h"
 #include "mpix_batch.h"
 #include "mpix_fifo.h"
 #include "binding/mpix_comm.h"
@@ -386,12 +387,14 @@ static int mpix_batch_get(const char *func, struct mpix_queue *queue)
 /* A message that the thread gives to MPI. */
 static int mpix_batch_enqueue_mpi(const mpix_msg_args_t *args,
                                   struct mpix_queue *queue,
+                                  const mpix_comm_t *comm,
                                   MPI_Request *request)
 {
     mpix_msg_t *msg = NULL;
     int rc;
 
-    rc = mpix_batch_thread_get(args->func);
+    rc = mpix_assert_check(args, comm);
+    rc = (rc == MPI_SUCCESS) ? mpix_batch_thread_get(args->func) : rc;
     if (rc != MPI_SUCCESS) {
         return mpix_raise(args->comm, rc);
     }
@@ -421,7 +424,7 @@ int mpix_batch_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
 
     rc = (mpix_only_is(comm) && (args->coll == NULL)) ?
                  mpix_fifo_enqueue(args, queue, comm, request) :
-                 mpix_batch_enqueue_mpi(args, queue, request);
+                 mpix_batch_enqueue_mpi(args, queue, comm, request);
     mpix_comm_drop(comm);
     return rc;
 }

@@ -33,6 +33,7 @@
 #include <ucs/datastruct/list.h>
 
 #include <stdint.h>
+#include <stdio.h>
 
 struct mpix_queue;
 
@@ -124,13 +125,14 @@ typedef struct mpix_msg {
     int             tag;
     mpix_comm_t     *comm;   /* A reference */
     mpix_waits_t    waits;   /* While MPI has it; the thread's */
-    int             is_fifo; /* mpix_fifo.h's, as are the next six */
+    int             is_fifo; /* mpix_fifo.h's, as are the next seven */
     int             is_going; /* Started and not over; protected by its lock, as
                                  is the next one */
     int             is_held; /* A call has it stay so */
     ucp_st_req_h    st_req;  /* NULL to or from MPI_PROC_NULL */
     ucp_st_req_info_t info;  /* Once that is over */
     uint64_t        actual;  /* Bytes received, set by the st worker */
+    uint64_t        room;    /* Bytes of the buffer */
     struct mpix_fifo_unpack *unpack; /* Of a receive with gaps, or NULL */
     struct mpix_once_coll *coll; /* It is a collective; or NULL */
     mpix_buffer_t   *buffer; /* In a device: MPI, which may know nothing of
@@ -171,6 +173,9 @@ int mpix_batch_check(const char *func, const mpix_batch_t *batch,
 
 /* Messages that the thread has begun. Any thread. */
 uint64_t mpix_batch_begun(void);
+
+/* Print how many these are, and why, if there are any. Any thread. */
+void mpix_batch_print_stats(FILE *stream);
 
 /* A message is over: let the stream pass, if the message was started, and drop
  * the message's reference. */

@@ -18,6 +18,7 @@
 
 #include <ucs_backoff.h>
 #include <ucs_thread.h>
+#include <ucs_trace.h>
 
 #include <ucs/sys/math.h>
 
@@ -62,7 +63,7 @@ typedef struct mpix_active {
 
 
 static struct {
-    pthread_mutex_t lock;  /* Protects all but the last one. Streams take it,
+    pthread_mutex_t lock;  /* Protects all but the last two. Streams take it,
                               for a few instructions */
     pthread_cond_t  cond;
     int             is_running;
@@ -70,7 +71,9 @@ static struct {
     pthread_t       thread;
     ucs_list_link_t begun; /* mpix_msg_t, oldest first */
     MPI_Comm        comm;  /* Of failed requests; made before the thread */
-    uint64_t        count; /* Messages that were begun; atomic */
+    uint64_t        count; /* Messages that were begun; atomic, as is the next
+                              one */
+    uint64_t        colls; /* Of these, collectives */
 } mpix_thread = {
     .lock  = PTHREAD_MUTEX_INITIALIZER,
     .comm  = MPI_COMM_NULL,
@@ -193,13 +196,37 @@ static int mpix_msg_finish(mpix_msg_t *msg, const MPI_Status *status)
                                  MPI_SUCCESS;
 }
 
+/* MPI has a message: count it, and record in the trace why it is MPI's. */
+static void mpix_active_note_begun(const mpix_msg_t *msg)
+{
+    static const ucs_trace_kind_t kind = {
+        "give to MPI", "nic", UCS_TRACE_INSTANT, UCS_TRACE_FLOW_NONE,
+        {{"call", UCS_TRACE_VALUE_TEXT}, {"by", UCS_TRACE_VALUE_TEXT},
+         {"rank", UCS_TRACE_VALUE_NUMBER}, {"tag", UCS_TRACE_VALUE_NUMBER},
+         {"elements", UCS_TRACE_VALUE_NUMBER}}
+    };
+    const char *by                        = (msg->coll != NULL) ?
+            "MPI, thread: a collective" :
+            "MPI, thread: the communicator is not for queues only";
+    uint64_t values[UCS_TRACE_MAX_VALUES] = {
+        (uintptr_t)msg->func, (uintptr_t)by, (uint64_t)msg->rank,
+        (uint64_t)msg->tag, (uint64_t)msg->count
+    };
+
+    __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&mpix_thread.colls, msg->coll != NULL, __ATOMIC_RELAXED);
+    if (ucs_trace_is_on()) {
+        ucs_trace_record(&kind, 0, 0, values);
+    }
+}
+
 /* MPICH's MPI_Testsome passes over what is started to MPI_PROC_NULL. */
 static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
 {
     int rc = MPI_ERR_NO_MEM;
 
     if (msg->is_null) {
-        __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+        mpix_active_note_begun(msg);
         mpix_active_pass(msg, MPI_SUCCESS);
         return;
     }
@@ -214,7 +241,7 @@ static void mpix_active_begin(mpix_active_t *active, mpix_msg_t *msg)
 
     active->messages[active->count] = msg;
     active->inners[++active->count] = msg->inner;
-    __atomic_add_fetch(&mpix_thread.count, 1, __ATOMIC_RELAXED);
+    mpix_active_note_begun(msg);
 }
 
 /* Begins all messages of some starts. */
@@ -565,6 +592,22 @@ void mpix_batch_thread_stop(void)
     if (is_running) {
         pthread_join(mpix_thread.thread, NULL);
         PMPI_Comm_free(&mpix_thread.comm);
+    }
+    if (mpix_env_is_yes("UCX_ST_STATS")) {
+        mpix_batch_print_stats(stderr);
+    }
+}
+
+void mpix_batch_print_stats(FILE *stream)
+{
+    uint64_t colls = __atomic_load_n(&mpix_thread.colls, __ATOMIC_RELAXED);
+    uint64_t count = mpix_batch_begun();
+
+    if (count > 0) {
+        fprintf(stream, "summary: %lu messages used once by MPI, which a "
+                "thread called: %lu as their communicators are not for queues "
+                "only, %lu collectives\nthread_msgs %lu\nthread_colls %lu\n",
+                count, count - colls, colls, count, colls);
     }
 }
 

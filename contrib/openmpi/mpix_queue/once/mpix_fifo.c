@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_fifo.h"
+#include "mpix_assert.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
 #include "request/mpix_request.h"
@@ -124,21 +125,6 @@ static void mpix_fifo_pack_func(void *arg)
     mpix_buffer_put(arg);
 }
 
-static int mpix_fifo_check(const mpix_msg_args_t *args)
-{
-    if (args->is_recv && (args->rank != MPI_PROC_NULL) &&
-        ((args->rank == MPI_ANY_SOURCE) || (args->tag == MPI_ANY_TAG))) {
-        return mpix_fail(args->func, (args->tag == MPI_ANY_TAG) ? MPI_ERR_TAG :
-                                                                  MPI_ERR_RANK,
-                         "%s: the communicator is for queues only "
-                         "(mpix_queue_only), where receives name their source "
-                         "and tag",
-                         (args->tag == MPI_ANY_TAG) ? "MPI_ANY_TAG" :
-                                                      "MPI_ANY_SOURCE");
-    }
-    return MPI_SUCCESS;
-}
-
 /* Finds out what the buffer is. Returns an MPI code that is not raised. */
 static int mpix_fifo_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
 {
@@ -163,6 +149,7 @@ static int mpix_fifo_set_buffer(mpix_msg_t *msg, const mpix_msg_args_t *args)
                          "the buffer is in memory of %s %s",
                          ucs_gstream_type_name(msg->buffer->memory), refusal);
     }
+    msg->room = msg->buffer->length;
     if (mpix_buffer_stage(msg->buffer) != UCS_OK) {
         return mpix_fail(args->func, MPI_ERR_NO_MEM, "no memory");
     }
@@ -271,7 +258,7 @@ int mpix_fifo_enqueue(const mpix_msg_args_t *args, struct mpix_queue *queue,
     if (rc != MPI_SUCCESS) {
         return mpix_raise(failed, rc);
     }
-    rc = mpix_fifo_check(args);
+    rc = mpix_assert_check(args, comm);
     rc = (rc == MPI_SUCCESS) ? mpix_queue_get_st(args->func, queue) : rc;
     if (rc != MPI_SUCCESS) {
         return mpix_raise(args->comm, rc);
@@ -506,11 +493,12 @@ static void mpix_fifo_set_result(mpix_msg_t *msg, MPI_Status *status)
 {
     ucs_status_t result = msg->is_going ? ucp_st_req_query(msg->st_req, NULL) :
                                           msg->info.status;
+    uint64_t length     = __atomic_load_n(&msg->actual, __ATOMIC_ACQUIRE);
 
     if ((result == UCS_OK) || (result == UCS_INPROGRESS)) {
-        mpix_fifo_get_result(msg, __atomic_load_n(&msg->actual,
-                                                  __ATOMIC_ACQUIRE),
-                             MPI_SUCCESS, status);
+        mpix_fifo_get_result(msg, length,
+                             mpix_assert_is_exact(msg, length) ?
+                                     MPI_SUCCESS : MPI_ERR_OTHER, status);
     } else {
         mpix_fifo_get_result(msg, 0, mpix_status_code(result), status);
     }
@@ -640,7 +628,11 @@ static int mpix_fifo_code(const mpix_msg_t *msg, ucs_status_t status)
 {
     switch (status) {
     case UCS_OK:
-        return MPI_SUCCESS;
+        return mpix_assert_is_exact(msg, msg->info.length) ?
+                       MPI_SUCCESS :
+                       mpix_fail(msg->func, MPI_ERR_OTHER, "%zu bytes have "
+                                 "come, and mpi_assert_exact_length says %zu",
+                                 (size_t)msg->info.length, (size_t)msg->room);
     case UCS_ERR_MESSAGE_TRUNCATED:
         return mpix_fail(msg->func, MPI_ERR_TRUNCATE,
                          "the send is longer than the receive");

@@ -11,6 +11,7 @@
 #  include "config.h"
 #endif
 
+#include "mpix_assert.h"
 #include "mpix_fifo.h"
 #include "binding/mpix_binding.h"
 #include "binding/mpix_capture.h"
@@ -55,10 +56,7 @@ static struct {
 
 int mpix_only_is_forced(void)
 {
-    const char *value = getenv(MPIX_ONLY_ENV);
-
-    return (value != NULL) && (*value != '\0') &&
-           (strchr("yY1", *value) != NULL);
+    return mpix_env_is_yes(MPIX_ONLY_ENV);
 }
 
 int mpix_only_is(const mpix_comm_t *comm)
@@ -364,6 +362,15 @@ static int mpix_only_read(MPI_Info info)
     return flag ? !strcmp(value, "true") : -1;
 }
 
+/* A communicator has got info. Returns an MPI code that is not raised, but by
+ * MPI. */
+static int mpix_only_set(const char *func, MPI_Comm handle, MPI_Info info)
+{
+    int rc = mpix_only_agree(func, handle, mpix_only_read(info));
+
+    return (rc == MPI_SUCCESS) ? mpix_assert_keep(func, handle, info) : rc;
+}
+
 int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
 {
     int rc = MPIX_NEXT(Comm_set_info)(comm, info);
@@ -371,8 +378,8 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = mpix_only_agree("MPI_Comm_set_info: info key " MPIX_ONLY_KEY, comm,
-                         mpix_only_read(info));
+    rc = mpix_only_set("MPI_Comm_set_info: info key " MPIX_ONLY_KEY, comm,
+                       info);
     return mpix_raise(comm, rc);
 }
 
@@ -383,8 +390,8 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = mpix_only_agree("MPI_Comm_dup_with_info: info key " MPIX_ONLY_KEY,
-                         *newcomm, mpix_only_read(info));
+    rc = mpix_only_set("MPI_Comm_dup_with_info: info key " MPIX_ONLY_KEY,
+                       *newcomm, info);
     return mpix_raise(*newcomm, rc);
 }
 

@@ -69,9 +69,10 @@ typedef struct ucp_st_lane_stats {
     uint64_t rmas;           /**< One-sided operations enqueued; a signal counts
                                   if it is alone, or goes over another lane
                                   than its put */
-    uint64_t msgs;           /**< Messages that are used once (ucp_st_batch.h)
-                                  started; under "host" those that UCP has got
-                                  */
+    uint64_t msgs;           /**< Messages that are used once (ucp_st_batch.h):
+                                  under "trig" those that the NICs move alone,
+                                  under "host" those that hosts move; of FIFOs
+                                  counted once they are matched */
 } ucp_st_lane_stats_t;
 
 
@@ -91,6 +92,14 @@ typedef struct ucp_st_stats {
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t bridges_fired;  /**< Additions carried out that tell a message of a
                                   FIFO that its stream has come to it */
+    uint64_t fifo_nic;       /**< Messages of FIFOs, sent and received, that were
+                                  matched and that the NICs move alone */
+    uint64_t fifo_put_device; /**< That the sender's host has its NIC put, as a
+                                  buffer is in a device that a NIC does not
+                                  reach */
+    uint64_t fifo_put_cntr;  /**< The same, as the sender found no counter */
+    uint64_t fifo_ucp;       /**< That hosts move by UCP, as lane trig does not
+                                  reach the peer */
     uint64_t copies;         /**< Pieces of messages copied by this side on the
                                   direct lane */
     uint64_t late_posts;     /**< Uses posted after the start call returned,
@@ -118,6 +127,7 @@ typedef struct ucp_st_stats {
     uint64_t launches;       /**< Kernels that streams of GPUs were given, such
                                   as one that waits for several of them */
     uint64_t cntrs;          /**< NIC counters in use now */
+    uint64_t fifos;          /**< FIFOs that exist now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
                                                       to move under "none" */
 } ucp_st_stats_t;

@@ -91,9 +91,13 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
         msgs += stats->lanes[i].msgs;
     }
     if (msgs > 0) {
-        fprintf(stream, "; %lu messages used once: lane trig %lu, host %lu",
-                msgs, stats->lanes[UCP_ST_LANE_TRIG].msgs,
-                stats->lanes[UCP_ST_LANE_HOST].msgs);
+        fprintf(stream, "; %lu messages used once: %lu by NICs alone, by a "
+                "host's put %lu of memory of a device and %lu without a "
+                "counter, %lu by UCP without lane trig to the peer, %lu by UCP "
+                "as tagged ones", msgs, stats->fifo_nic,
+                stats->fifo_put_device, stats->fifo_put_cntr, stats->fifo_ucp,
+                msgs - stats->fifo_nic - stats->fifo_put_device -
+                stats->fifo_put_cntr - stats->fifo_ucp);
     }
     fprintf(stream, "; %lu with a thread of the host on the way; %lu matches "
             "not on the lane of first choice; %lu errors\n", stats->proxied,
@@ -128,6 +132,9 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
             stats->eager);
     fprintf(stream, "cts_fired %lu\natomics_fired %lu\nbridges_fired %lu\n",
             stats->cts_fired, stats->atomics_fired, stats->bridges_fired);
+    fprintf(stream, "fifos %lu\nfifo_nic %lu\nfifo_put_device %lu\n"
+            "fifo_put_cntr %lu\nfifo_ucp %lu\n", stats->fifos, stats->fifo_nic,
+            stats->fifo_put_device, stats->fifo_put_cntr, stats->fifo_ucp);
     fprintf(stream, "copies %lu\nstaged %lu\n", stats->copies, stats->staged);
     fprintf(stream, "puts %lu\ngets %lu\nsignals %lu\n", stats->puts,
             stats->gets, stats->signals);

@@ -17,20 +17,12 @@
 #include "core/st_watch.h"
 #include "ctrl/st_ctrl.h"
 
-#include <ucs_trace.h>
-
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
 
 /* How long the end of a worker waits for sends, seconds */
 #define UCP_ST_FIFO_LEAVE_TIME 1.0
-
-#define UCP_ST_FIFO_TRACE(_name) \
-    {_name, "nic", UCS_TRACE_INSTANT, UCS_TRACE_FLOW_NONE, \
-     {{"by", UCS_TRACE_VALUE_TEXT}, {"number", UCS_TRACE_VALUE_NUMBER}, \
-      {"peer", UCS_TRACE_VALUE_HEX}, {"scope", UCS_TRACE_VALUE_HEX}, \
-      {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}}}
 
 ucp_st_fifo_t *ucp_st_fifo_known(ucp_st_peer_t *peer, ucp_st_dir_t dir,
                                  ucp_st_key_id_t id)
@@ -70,6 +62,7 @@ ucp_st_fifo_t *ucp_st_fifo_get(ucp_st_peer_t *peer, ucp_st_dir_t dir,
     fifo->dir                     = dir;
     ucs_list_head_init(&fifo->msgs);
     ucs_list_head_init(&fifo->heard);
+    ++peer->worker->stats.fifos;
     return fifo;
 }
 
@@ -245,29 +238,6 @@ static void ucp_st_fifo_abort_all(ucp_st_fifo_nic_t *nic)
     ucp_st_fifo_nic_settle(nic, NULL);
 }
 
-/* What moves a message, and why not the NICs, for the trace */
-static void ucp_st_fifo_trace(const ucp_st_fifo_msg_t *msg)
-{
-    static const ucs_trace_kind_t kinds[] = {
-        [UCP_ST_DIR_SEND] = UCP_ST_FIFO_TRACE("match send"),
-        [UCP_ST_DIR_RECV] = UCP_ST_FIFO_TRACE("match receive")
-    };
-    static const char *const ways[]       = {
-        [UCP_ST_FIFO_BY_NIC] = "NIC",
-        [UCP_ST_FIFO_BY_PUT] = "host, put: memory of a device, or no counter",
-        [UCP_ST_FIFO_BY_UCP] = "host, UCP: no lane trig to the peer"
-    };
-    const ucp_st_fifo_t *fifo             = msg->fifo;
-    uint64_t values[UCS_TRACE_MAX_VALUES] = {
-        (uintptr_t)ways[msg->way], msg->number, fifo->peer->uuid,
-        fifo->id.scope, fifo->id.tag, msg->length
-    };
-
-    if (ucs_trace_is_on()) {
-        ucs_trace_record(&kinds[fifo->dir], 0, 0, values);
-    }
-}
-
 /* The two halves are known */
 static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
                              const ucp_st_ctrl_fifo_t *other)
@@ -289,7 +259,7 @@ static void ucp_st_fifo_pair(ucp_st_fifo_msg_t *msg,
         ucp_st_fifo_fail(msg, status);
         return;
     }
-    ucp_st_fifo_trace(msg);
+    ucp_st_fifo_note(msg, msg->is_staged || other->is_staged);
     if (!is_send) {
         ucp_st_req_set_actual(msg->req, msg->length);
     }

@@ -324,6 +324,10 @@ void ucp_st_fifo_del(ucp_st_fifo_msg_t *msg);
 ucp_st_fifo_heard_t *ucp_st_fifo_heard_take(ucp_st_fifo_t *fifo,
                                             uint64_t number);
 
+/** The message is matched: count which way it goes, and record it in the trace.
+ *  A buffer of one of the sides may be staged. */
+void ucp_st_fifo_note(const ucp_st_fifo_msg_t *msg, int is_staged);
+
 /** Say RECV or SEND. */
 void ucp_st_fifo_announce(ucp_st_fifo_msg_t *msg);
 

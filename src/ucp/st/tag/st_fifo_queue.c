@@ -13,7 +13,58 @@
 #include "core/st_peer.h"
 #include "core/st_watch.h"
 
+#include <ucs_trace.h>
+
 #include <stdlib.h>
+
+#define UCP_ST_FIFO_TRACE(_name) \
+    {_name, "nic", UCS_TRACE_INSTANT, UCS_TRACE_FLOW_NONE, \
+     {{"by", UCS_TRACE_VALUE_TEXT}, {"number", UCS_TRACE_VALUE_NUMBER}, \
+      {"peer", UCS_TRACE_VALUE_HEX}, {"scope", UCS_TRACE_VALUE_HEX}, \
+      {"tag", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}}}
+
+
+/* Counts the way of a message; returns it, and why it is not the NICs' */
+static const char *ucp_st_fifo_count_way(const ucp_st_fifo_msg_t *msg,
+                                         int is_staged)
+{
+    ucp_st_stats_t *stats = &msg->fifo->peer->worker->stats;
+
+    if (msg->way == UCP_ST_FIFO_BY_NIC) {
+        ++stats->lanes[UCP_ST_LANE_TRIG].msgs;
+        ++stats->fifo_nic;
+        return "NIC";
+    }
+    ++stats->lanes[UCP_ST_LANE_HOST].msgs;
+    if (msg->way == UCP_ST_FIFO_BY_UCP) {
+        ++stats->fifo_ucp;
+        return "host, UCP: no lane trig to the peer";
+    } else if (is_staged) {
+        ++stats->fifo_put_device;
+        return "host, put: memory of a device";
+    }
+    ++stats->fifo_put_cntr;
+    return "host, put: no counter";
+}
+
+void ucp_st_fifo_note(const ucp_st_fifo_msg_t *msg, int is_staged)
+{
+    static const ucs_trace_kind_t kinds[] = {
+        [UCP_ST_DIR_SEND] = UCP_ST_FIFO_TRACE("match send"),
+        [UCP_ST_DIR_RECV] = UCP_ST_FIFO_TRACE("match receive")
+    };
+    const ucp_st_fifo_t *fifo             = msg->fifo;
+    const char *by                        = ucp_st_fifo_count_way(msg,
+                                                                  is_staged);
+    uint64_t values[UCS_TRACE_MAX_VALUES] = {
+        (uintptr_t)by, msg->number, fifo->peer->uuid, fifo->id.scope,
+        fifo->id.tag, msg->length
+    };
+
+    if (ucs_trace_is_on()) {
+        ucs_trace_record(&kinds[fifo->dir], 0, 0, values);
+    }
+}
 
 ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
                                  uint64_t scope)
@@ -161,8 +212,6 @@ void ucp_st_fifo_started(ucp_st_queue_h queue)
     while ((group != NULL) && (nic->num_enqueued > 0)) {
         msg = ucs_list_extract_head(&nic->enqueued, ucp_st_fifo_msg_t, list);
         --nic->num_enqueued;
-        ++queue->worker->stats.lanes[ucp_st_fifo_nic_reaches(msg->fifo->peer) ?
-                                     UCP_ST_LANE_TRIG : UCP_ST_LANE_HOST].msgs;
         ucp_st_fifo_begin(msg, group);
     }
     ucp_st_worker_unlock(queue->worker);
