@@ -97,3 +97,5 @@ on lane $lane; $word"
 run once \
     "rank 0: MPIX_Enqueue_recv $waited: receive of 1 elements from any source, \
 tag 9"
+run window \
+    "rank 0: a queue $waited: MPIX_Win_complete_stream of rank 1 of a window"

@@ -188,11 +188,13 @@ static ucs_status_t mpix_win_wait(mpix_win_t *win, struct mpix_queue *queue,
             .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH |
                           UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET |
                           UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE |
-                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER,
+                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER |
+                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME,
             .memh       = win->words_memh,
             .offset     = (first + ranks[i]) * sizeof(uint64_t),
             .value      = (first == 0) ? rank->starts : rank->posts,
-            .peer       = rank->peer
+            .peer       = rank->peer,
+            .name       = rank->names[first > 0]
         };
     }
     return ucp_st_enqueue_wait_signals(queue->st_queue, waits, list->count);

@@ -618,6 +618,10 @@ int mpix_win_connect(const char *func, mpix_win_t *win, int rank)
                          "no way to the window of rank %d: %s", rank,
                          ucs_status_string(status));
     }
+    snprintf(target->names[0], MPIX_WIN_NAME_MAX,
+             "MPIX_Win_post_stream of rank %d of a window", rank);
+    snprintf(target->names[1], MPIX_WIN_NAME_MAX,
+             "MPIX_Win_complete_stream of rank %d of a window", rank);
     target->peer = peer;
     return MPI_SUCCESS;
 }

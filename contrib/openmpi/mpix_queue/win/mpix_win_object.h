@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #define MPIX_WIN_TEXT_MAX 128
+#define MPIX_WIN_NAME_MAX 64
 
 
 /* What a process tells of its part; its keys follow. */
@@ -42,6 +43,8 @@ typedef struct mpix_win_rank {
     ucp_st_peer_h         peer;  /* NULL: it was not needed yet */
     ucp_st_rkey_h         rkey;  /* NULL without memory */
     ucp_st_rkey_h         words;
+    char                  names[2][MPIX_WIN_NAME_MAX]; /* Of its signals:
+                                      posted, completed */
     uint64_t              posts;   /* To it, by this process */
     uint64_t              starts;  /* Epochs on its window that this process
                                       has completed */

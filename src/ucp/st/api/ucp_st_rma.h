@@ -433,7 +433,8 @@ enum ucp_st_wait_signal_params_field {
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET = 1u << 1,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP    = 1u << 2,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE  = 1u << 3,
-    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME   = 1u << 5
 };
 
 
@@ -447,6 +448,9 @@ typedef struct ucp_st_wait_signal_params {
     uint64_t            value;  /**< To compare with */
     ucp_st_peer_h       peer;   /**< The wait ends if this peer is gone; NULL,
                                      or not set: no peer */
+    const char          *name;  /**< What warnings call the signal; must live
+                                     until the stream has passed the wait. NULL,
+                                     or not set: the word's place */
 } ucp_st_wait_signal_params_t;
 
 

@@ -42,6 +42,7 @@ typedef struct ucp_st_rma_awaited {
     const uint64_t      *signal;
     uint64_t            value;
     ucp_st_signal_cmp_t cmp;
+    const char          *name;   /* or NULL */
 } ucp_st_rma_awaited_t;
 
 /** A wait. Read-only unless a field says otherwise. */
@@ -293,6 +294,27 @@ static void ucp_st_rma_wait_put(void *arg)
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
 
+/* What a stream waits for */
+static void ucp_st_rma_wait_describe(const ucp_st_rma_awaited_t *awaited,
+                                     ucp_st_waits_t *waits)
+{
+    if (awaited->name != NULL) {
+        ucp_st_waits_add(waits, "%s", awaited->name);
+        return;
+    }
+    ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at byte "
+                     "%zu of the registered memory %p",
+                     (awaited->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
+                     "at least", awaited->value,
+                     __atomic_load_n(awaited->signal, __ATOMIC_RELAXED),
+                     (size_t)((const uint8_t*)awaited->signal -
+                              awaited->mem->address),
+                     (void*)awaited->mem->address);
+    if (awaited->peer != NULL) {
+        ucp_st_waits_add(waits, ", from peer 0x%lx", awaited->peer->uuid);
+    }
+}
+
 /* Streams that wait for a signal */
 static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
                                     ucp_st_waits_t *waits)
@@ -308,17 +330,7 @@ static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
             continue;
         }
         ucp_st_waits_begin_of(waits, worker, "a queue", &wait->look);
-        ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at "
-                         "byte %zu of the registered memory %p",
-                         (awaited->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
-                         "at least", awaited->value,
-                         __atomic_load_n(awaited->signal, __ATOMIC_RELAXED),
-                         (size_t)((const uint8_t*)awaited->signal -
-                                  awaited->mem->address),
-                         (void*)awaited->mem->address);
-        if (awaited->peer != NULL) {
-            ucp_st_waits_add(waits, ", from peer 0x%lx", awaited->peer->uuid);
-        }
+        ucp_st_rma_wait_describe(awaited, waits);
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
@@ -442,6 +454,8 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     if (awaited->peer == UCP_ST_PEER_ANY) {
         return ucp_st_rma_refuse(queue, "a wait cannot name any peer");
     }
+    awaited->name   = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME) ?
+                      params->name : NULL;
     awaited->mem    = params->memh;
     awaited->signal = (const uint64_t*)(awaited->mem->address + offset);
     awaited->cmp    = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP) ?
