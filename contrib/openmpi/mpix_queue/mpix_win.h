@@ -83,7 +83,7 @@ extern "C" {
  * @param [in] stream A stream of MPIX_Host_stream_create, CUDA or HIP.
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG for what is no stream;
- *         MPI_ERR_GROUP for a group with others, or one process twice;
+ *         MPI_ERR_GROUP for a group with others;
  *         MPI_ERR_RMA_SYNC if the window is exposed, or in an epoch of MPI's
  *         own; MPI_ERR_UNSUPPORTED_OPERATION if the window was made by source
  *         without this header, or has no part for streams, with the cause;

@@ -241,17 +241,17 @@ int MPIX_Win_post_stream(MPI_Group group, MPI_Win handle, void *stream)
         return rc;
     }
 
-    win->exposure = MPIX_WIN_STREAM;
     for (i = 0; (i < win->origins.count) && (status == UCS_OK); ++i) {
         rank   = &win->ranks[((int*)win->origins.items)[i]];
         status = mpix_win_signal(queue, rank, &params, win->rank,
                                  ++rank->posts);
     }
-    return (status == UCS_OK) ?
-                   MPI_SUCCESS :
-                   mpix_raise_win(handle, mpix_win_failed(func, win,
-                                                          &win->origins,
-                                                          status));
+    if (status != UCS_OK) {
+        return mpix_raise_win(handle, mpix_win_failed(func, win, &win->origins,
+                                                      status));
+    }
+    win->exposure = MPIX_WIN_STREAM;
+    return MPI_SUCCESS;
 }
 
 int MPIX_Win_wait_stream(MPI_Win handle, void *stream)
@@ -394,13 +394,14 @@ static ucs_status_t mpix_win_complete(mpix_win_t *win, struct mpix_queue *queue)
     size_t i;
 
     for (i = 0; i < win->targets.count; ++i) {
-        ++win->ranks[ranks[i]].starts;
-    }
-    status = mpix_win_wait(win, queue, &win->targets, 0);
-    for (i = 0; (i < win->targets.count) && (status == UCS_OK); ++i) {
         target             = &win->ranks[ranks[i]];
         target->is_target  = 0;
         target->has_others = 0;
+        ++target->starts;
+    }
+    status = mpix_win_wait(win, queue, &win->targets, 0);
+    for (i = 0; (i < win->targets.count) && (status == UCS_OK); ++i) {
+        target = &win->ranks[ranks[i]];
         if (target->num_ops == 0) {
             status = mpix_win_signal(queue, target, &none, word,
                                      target->starts);

@@ -19,6 +19,7 @@
 #include <ucs/sys/math.h>
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,8 +237,23 @@ static void mpix_win_close(mpix_win_t *win)
     }
 }
 
+/* Waits until the own streams have run all: then no other process accesses the
+ * window, or sends it a signal, any more. */
+static void mpix_win_wait_queues(mpix_win_t *win)
+{
+    mpix_win_queue_t **entries = win->queues.items;
+    size_t i;
+
+    for (i = 0; i < win->queues.count; ++i) {
+        if (mpix_queue_is_serial(entries[i]->queue, entries[i]->serial)) {
+            (void)MPIX_Queue_wait(entries[i]->queue);
+        }
+    }
+}
+
 static void mpix_win_destroy(mpix_win_t *win)
 {
+    mpix_win_wait_queues(win);
     mpix_lock();
     ucs_list_del(&win->list);
     mpix_unlock();
@@ -451,24 +467,38 @@ static int mpix_wins_finalized(MPI_Comm comm, int keyval, void *value,
     return PMPI_Comm_free_keyval(&keyval);
 }
 
-/* What the first window needs. */
-static int mpix_wins_init(void)
+/* What the first window needs. With the lock for that. */
+static int mpix_wins_init_once(void)
 {
-    int keyval;
+    int win_keyval, keyval;
     int rc;
 
-    if (mpix_win_keyval != MPI_KEYVAL_INVALID) {
-        return MPI_SUCCESS;
-    }
     rc = PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, mpix_win_deleted,
-                                &mpix_win_keyval, NULL);
+                                &win_keyval, NULL);
     if (rc == MPI_SUCCESS) {
         rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, mpix_wins_finalized,
                                      &keyval, NULL);
     }
-    return (rc == MPI_SUCCESS) ?
-                   PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) :
-                   rc;
+    if (rc == MPI_SUCCESS) {
+        rc = PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    }
+    if (rc == MPI_SUCCESS) {
+        mpix_win_keyval = win_keyval;
+    }
+    return rc;
+}
+
+static int mpix_wins_init(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int rc                      = MPI_SUCCESS;
+
+    pthread_mutex_lock(&lock);
+    if (mpix_win_keyval == MPI_KEYVAL_INVALID) {
+        rc = mpix_wins_init_once();
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 /* Gives a window its object. */
@@ -549,7 +579,6 @@ int MPIX_Win_free(MPI_Win *handle)
 {
     mpix_win_t *win = NULL;
     void *memory;
-    size_t i;
     int rc;
 
     if (handle != NULL) {
@@ -567,15 +596,7 @@ int MPIX_Win_free(MPI_Win *handle)
                                         "an epoch is open"));
     }
 
-    /* Once the own streams have run all, no other process accesses the window,
-     * or sends it a signal, any more */
-    for (i = 0; i < win->queues.count; ++i) {
-        mpix_win_queue_t *entry = ((mpix_win_queue_t**)win->queues.items)[i];
-
-        if (mpix_queue_is_serial(entry->queue, entry->serial)) {
-            (void)MPIX_Queue_wait(entry->queue);
-        }
-    }
+    mpix_win_wait_queues(win);
     win->is_held = 1;
     rc           = MPI_Win_free(handle);
     win->is_held = 0;
