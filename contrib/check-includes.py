@@ -98,7 +98,7 @@ LAYERS = {
         "coll": r"mpix_\w+\.h|(binding|request|coll)/.*",
         "once": r"mpix_\w+\.h|(binding|request|once)/.*",
         "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
-        "win": r"mpix_\w+\.h|(binding|request|coll|once|win)/.*",
+        "win": r"mpix_\w+\.h|(binding|request|coll|once|call|win)/.*",
         "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
         "compat": r"mpix_\w+\.h|(binding|request|once|compat)/.*",
         "fortran": r"mpix_\w+\.h|fortran/.*",

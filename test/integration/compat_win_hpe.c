@@ -308,6 +308,51 @@ static void test_windows(void)
     }
 }
 
+/* A window is freed while the stream waits in an epoch of another one, which is
+ * exposed only afterwards; the stream has work left meanwhile. What is put lies
+ * far apart. */
+static void test_free(void)
+{
+    const MPI_Aint step = (MPI_Aint)1 << 20;
+    int lengths[2]      = {1, 1};
+    int numbers[2]      = {3 + mpix_test.rank, 0};
+    int *more           = (int*)malloc(2 * step);
+    int *bases[2];
+    MPI_Datatype apart;
+    MPI_Aint disps[2];
+    MPI_Win win[2];
+    void *stream;
+    int i;
+
+    MPIX_OK(mpix_test_stream(&stream));
+    for (i = 0; i < 2; ++i) {
+        MPIX_OK(MPI_Win_allocate(2 * sizeof(int), sizeof(int), MPI_INFO_NULL,
+                                 MPI_COMM_WORLD, &bases[i], &win[i]));
+    }
+    more[step / sizeof(int)] = 7;
+    MPI_Get_address(numbers, &disps[0]);
+    MPI_Get_address(&more[step / sizeof(int)], &disps[1]);
+    MPI_Type_create_hindexed(2, lengths, disps, MPI_INT, &apart);
+    MPI_Type_commit(&apart);
+
+    MPIX_OK(MPI_Win_start(right, MPIX_MODE_STREAM, win[1]));
+    MPIX_OK(MPI_Put(MPI_BOTTOM, 1, apart, mpix_test.right, 0, 2, MPI_INT,
+                    win[1]));
+    MPI_Type_free(&apart);
+    MPIX_OK(MPIX_Win_complete_stream(win[1], stream));
+    MPIX_OK(MPI_Win_free(&win[0]));
+    MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+    MPIX_OK(MPIX_Win_post_stream(left, win[1], mpix_test.stream));
+    MPIX_OK(MPIX_Win_wait_stream(win[1], mpix_test.stream));
+    synchronize();
+    MPIX_CHECK((bases[1][0] == (3 + mpix_test.left)) && (bases[1][1] == 7),
+               "%d, %d", bases[1][0], bases[1][1]);
+    MPIX_OK(MPI_Win_free(&win[1]));
+    MPIX_OK(MPIX_Host_stream_synchronize(stream));
+    MPIX_OK(MPIX_Host_stream_free(&stream));
+    free(more);
+}
+
 /* What is refused leaves the epochs as they were. Here an access epoch of a
  * stream is open. */
 static void refuse_accesses(MPI_Win win)
@@ -342,6 +387,12 @@ static void refuse_accesses(MPI_Win win)
     MPIX_IS(MPI_ERR_OP,
             MPI_Accumulate(numbers, 1, MPI_INT, mpix_test.right, 0, 1, MPI_INT,
                            MPI_PROD, win));
+    MPIX_IS(MPI_ERR_OP,
+            MPI_Accumulate(numbers, 1, MPI_INT, mpix_test.right, 0, 1, MPI_INT,
+                           MPI_OP_NULL, win));
+    MPIX_IS(MPI_ERR_TYPE,
+            MPI_Accumulate(numbers, 1, MPI_BYTE, mpix_test.right, 0, 1,
+                           MPI_BYTE, MPI_SUM, win));
     MPIX_IS(MPI_ERR_TYPE,
             MPI_Accumulate(numbers, 1, MPI_INT, mpix_test.right, 0, 1,
                            MPI_FLOAT, MPI_SUM, win));
@@ -417,6 +468,12 @@ static void test_refuse(void)
     MPIX_IS(MPI_ERR_RMA_SYNC, MPIX_Win_complete_stream(win, mpix_test.stream));
     MPIX_IS(MPI_ERR_RMA_SYNC, MPIX_Win_wait_stream(win, mpix_test.stream));
     MPIX_IS(MPI_ERR_ARG, MPIX_Win_post_stream(left, win, &numbers));
+    MPIX_IS(MPI_ERR_GROUP, MPIX_Win_post_stream(MPI_GROUP_NULL, win,
+                                                mpix_test.stream));
+    MPIX_IS(MPI_ERR_GROUP, MPI_Win_start(MPI_GROUP_NULL, MPIX_MODE_STREAM,
+                                         win));
+    MPIX_IS(MPI_ERR_ASSERT, MPI_Win_start(right, MPIX_MODE_STREAM | (1 << 27),
+                                          win));
 
     MPIX_OK(MPIX_Win_post_stream(left, win, mpix_test.stream));
     MPIX_IS(MPI_ERR_RMA_SYNC, MPIX_Win_post_stream(left, win,
@@ -482,6 +539,7 @@ static void run_cases(int argc, char **argv)
         {"accumulate", test_accumulate},
         {"order", test_order},
         {"windows", test_windows},
+        {"free", test_free},
         {"refuse", test_refuse},
         {NULL, NULL}
     };

@@ -25,7 +25,8 @@
  * threads at the target, on memory of the host. What else an epoch of a stream
  * does not allow, such as MPI_Fetch_and_op, is refused with MPI_ERR_RMA_SYNC,
  * and so is a plain epoch while one of a stream of that kind is open, and the
- * other way round. Other epochs are MPI's own.
+ * other way round; but epochs of MPI_Win_fence are not known. Other epochs are
+ * MPI's own.
  *
  * An epoch belongs to the host's calls: it is closed for them when the call for
  * the stream returns. Epochs of a stream on one window are in the order of the
@@ -84,9 +85,10 @@ extern "C" {
  *
  * @return MPI_SUCCESS; MPI_ERR_WIN; MPI_ERR_ARG for what is no stream;
  *         MPI_ERR_GROUP for a group with others;
- *         MPI_ERR_RMA_SYNC if the window is exposed, or in an epoch of MPI's
- *         own; MPI_ERR_UNSUPPORTED_OPERATION if the window was made by source
- *         without this header, or has no part for streams, with the cause;
+ *         MPI_ERR_RMA_SYNC if the window is exposed, by MPI_Win_post, too;
+ *         MPI_ERR_UNSUPPORTED_OPERATION if the window was made by another call
+ *         than MPI_Win_create and MPI_Win_allocate, or by source without this
+ *         header, or has no part for streams, with the cause; MPI_ERR_NO_MEM;
  *         MPI_ERR_OTHER if the stream, or an operation on it, has failed.
  *
  * Ownership: the memory is the origins' to access until the stream has passed
@@ -107,9 +109,9 @@ int MPIX_Win_post_stream(MPI_Group group, MPI_Win win, void *stream);
  * @param [in] stream As in @ref MPIX_Win_post_stream.
  *
  * @return MPI_SUCCESS; MPI_ERR_RMA_SYNC if there is no such epoch; else as
- *         @ref MPIX_Win_post_stream. On MPI_ERR_WIN, MPI_ERR_ARG and
- *         MPI_ERR_RMA_SYNC the epoch stays open, otherwise it is closed, and
- *         the stream and the window are of no more use.
+ *         @ref MPIX_Win_post_stream. On MPI_ERR_OTHER the epoch is closed, if
+ *         the stream has failed, and stream and window are of no more use; else
+ *         it stays open.
  *
  * Ownership: buffers of the accesses are the stream's until it has passed this.
  * Threads: as @ref MPIX_Win_post_stream.
@@ -154,7 +156,8 @@ int MPIX_Win_unlock_all(MPI_Win win);
  * MPI_ERR_RMA_RANGE for bytes outside the target's window; MPI_ERR_TYPE if the
  * two sides have not as many bytes, or for an accumulation of anything but
  * numbers of one type of 8 bytes at most; MPI_ERR_OP; MPI_ERR_NO_MEM;
- * MPI_ERR_BUFFER for memory that cannot be registered. Datatypes may be freed
+ * MPI_ERR_BUFFER for memory that cannot be registered, or that is a device's
+ * and the card does not bring to the target. Datatypes may be freed
  * when the call returns; each run of bytes that they have is an operation of
  * its own. */
 int MPIX_Win_put(const void *buf, int count, MPI_Datatype datatype, int target,

@@ -60,40 +60,37 @@ unsigned mpix_queues_reap(void)
     return count;
 }
 
-/* A code is not raised. */
-static int mpix_queue_free(const char *func, MPIX_Queue queue);
-
-/* Frees the queue of a stream that goes with it. */
-static void mpix_queues_leave_stream(ucs_gstream_h stream)
+/* Looks for a live queue of a stream; one that goes with the stream does, if it
+ * is idle. Needs the lock. */
+static ucs_status_t mpix_queues_leave_stream(ucs_gstream_h stream)
 {
-    MPIX_Queue found = MPIX_QUEUE_NULL;
+    struct mpix_queue *found = NULL;
     struct mpix_queue *queue;
 
-    mpix_lock();
     ucs_list_for_each(queue, &mpix_queues, list) {
-        if ((queue->stream == stream) && queue->goes_with_stream) {
+        if (queue->stream == stream) {
+            if (!queue->goes_with_stream) {
+                return UCS_ERR_BUSY;
+            }
             found = queue;
         }
     }
-    mpix_unlock();
-    if (found != MPIX_QUEUE_NULL) {
-        (void)mpix_queue_free("MPIX_Host_stream_free", found);
-    }
+    return ((found == NULL) || (mpix_queue_end(found) == UCS_OK)) ?
+                   UCS_OK :
+                   UCS_ERR_NO_PROGRESS;
 }
 
 ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
 {
-    ucs_status_t status = UCS_OK;
     struct mpix_queue *queue;
+    ucs_status_t status;
 
-    mpix_queues_leave_stream(stream);
     mpix_queues_reap();
+    mpix_host_lock(); /* As mpix_queues_reap() */
     mpix_lock();
-    ucs_list_for_each(queue, &mpix_queues, list) {
-        if (queue->stream == stream) {
-            status = UCS_ERR_BUSY;
-            goto out;
-        }
+    status = mpix_queues_leave_stream(stream);
+    if (status != UCS_OK) {
+        goto out;
     }
     ucs_list_for_each(queue, &mpix_queues_freed, list) {
         if (queue->stream == stream) {
@@ -105,9 +102,11 @@ ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
 
 out:
     mpix_unlock();
+    mpix_host_unlock();
     return status;
 }
 
+/* A code is not raised. */
 static int mpix_queue_free(const char *func, MPIX_Queue queue)
 {
     ucs_status_t status;
@@ -179,7 +178,7 @@ void mpix_queues_cleanup(void)
 
     mpix_lock();
     ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
-        count += !queue->is_internal;
+        count += !queue->is_internal && !queue->goes_with_stream;
         mpix_queue_end(queue);
     }
     mpix_unlock();

@@ -7,6 +7,7 @@
 #endif
 
 #include "mpix_coll_op.h"
+#include "request/mpix_typemap.h"
 
 #include <limits.h>
 #include <stdbool.h>
@@ -200,22 +201,11 @@ static int mpix_coll_op_named_number(MPI_Datatype datatype,
 
     PMPI_Type_size(datatype, &size);
     elem = mpix_coll_op_elem(datatype, size);
-    if (elem > MPIX_ELEM_F64) {
+    if ((elem > MPIX_ELEM_F64) || (datatype == MPI_BYTE)) {
         return 0;
     }
     *number_p = numbers[elem];
     return 1;
-}
-
-static void mpix_coll_op_free_datatype(MPI_Datatype datatype)
-{
-    int num_ints, num_aints, num_datatypes, combiner;
-
-    PMPI_Type_get_envelope(datatype, &num_ints, &num_aints, &num_datatypes,
-                           &combiner);
-    if (combiner != MPI_COMBINER_NAMED) {
-        PMPI_Type_free(&datatype);
-    }
 }
 
 /* What one datatype was made of. */
@@ -238,7 +228,9 @@ static int mpix_coll_op_inner_number(MPI_Datatype datatype, int num_ints,
             is_good   = is_good && mpix_coll_op_number(datatypes[i], &number) &&
                         ((i == 0) || (number == *number_p));
             *number_p = number;
-            mpix_coll_op_free_datatype(datatypes[i]);
+            if (mpix_typemap_kind(datatypes[i]) != NULL) {
+                PMPI_Type_free(&datatypes[i]); /* It is none of MPI's own */
+            }
         }
     }
     free(ints);
@@ -253,7 +245,7 @@ int mpix_coll_op_number(MPI_Datatype datatype, ucp_st_number_t *number_p)
 
     PMPI_Type_get_envelope(datatype, &num_ints, &num_aints, &num_datatypes,
                            &combiner);
-    return (combiner == MPI_COMBINER_NAMED) ?
+    return (mpix_typemap_kind(datatype) == NULL) ?
                    mpix_coll_op_named_number(datatype, number_p) :
                    mpix_coll_op_inner_number(datatype, num_ints, num_aints,
                                              num_datatypes, number_p);

@@ -28,6 +28,7 @@
 #include "mpix_win.h"
 #include "request/mpix_typemap.h"
 
+#include <ucs_gstream_memory.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -59,6 +60,7 @@ typedef struct mpix_win_runs {
     int64_t                 base;    /* Of the access in the target's window */
     ptrdiff_t               first;   /* Of the bytes here */
     ptrdiff_t               last;    /* Behind them */
+    int                     is_apart; /* Each run here is registered alone */
     int                     rc;
 } mpix_win_runs_t;
 
@@ -79,8 +81,9 @@ static int mpix_win_get(const char *func, MPI_Win handle, mpix_win_t **win_p)
     }
     if (*win_p == NULL) {
         rc = mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
-                       "the window was not made by source that includes "
-                       "mpix_win.h, or by ucx-st-mpicc --api hpe");
+                       "the window was not made by MPI_Win_create or "
+                       "MPI_Win_allocate of source that includes mpix_win.h, "
+                       "as ucx-st-mpicc --api hpe does");
     } else if ((*win_p)->reason[0] != '\0') {
         rc = mpix_fail(func, MPI_ERR_UNSUPPORTED_OPERATION,
                        "streams cannot access the window: %s",
@@ -90,7 +93,7 @@ static int mpix_win_get(const char *func, MPI_Win handle, mpix_win_t **win_p)
 }
 
 /* The ranks of a group in a window, with their keys. Returns an MPI code that
- * is not raised, but by MPI for what is no group. */
+ * is not raised. */
 static int mpix_win_get_ranks(const char *func, mpix_win_t *win,
                               MPI_Group group, mpix_win_list_t *list)
 {
@@ -100,9 +103,12 @@ static int mpix_win_get_ranks(const char *func, mpix_win_t *win,
     int i, count, rc;
 
     list->count = 0;
-    rc          = PMPI_Group_size(group, &count);
+    if (group == MPI_GROUP_NULL) {
+        return mpix_fail(func, MPI_ERR_GROUP, "the group is MPI_GROUP_NULL");
+    }
+    rc = PMPI_Group_size(group, &count);
     if (rc != MPI_SUCCESS) {
-        return rc;
+        return rc; /* Raised on MPI_COMM_WORLD, too */
     }
     from = malloc((count + 1) * sizeof(*from));
     if ((from == NULL) || !mpix_win_list_reserve(list, count, sizeof(*from))) {
@@ -211,7 +217,8 @@ static int mpix_win_get_stream(const char *func, mpix_win_t *win, void *stream,
                                                      "no memory"));
     }
     mpix_win_put_buffers(win);
-    return mpix_win_get_queue(func, win, stream, queue_p);
+    return mpix_raise_win(win->handle, mpix_win_get_queue(func, win, stream,
+                                                          queue_p));
 }
 
 int MPIX_Win_post_stream(MPI_Group group, MPI_Win handle, void *stream)
@@ -285,7 +292,8 @@ int MPIX_Win_wait_stream(MPI_Win handle, void *stream)
                                                           status));
 }
 
-static int mpix_win_start(const char *func, mpix_win_t *win, MPI_Group group)
+static int mpix_win_start(const char *func, mpix_win_t *win, MPI_Group group,
+                          int mode)
 {
     const int *ranks;
     size_t i;
@@ -294,6 +302,9 @@ static int mpix_win_start(const char *func, mpix_win_t *win, MPI_Group group)
     if ((win->access != MPIX_WIN_NONE) || (win->num_locks > 0)) {
         return mpix_fail(func, MPI_ERR_RMA_SYNC,
                          "an access epoch is open already");
+    }
+    if (mode & ~(MPIX_MODE_STREAM | MPI_MODE_NOCHECK)) {
+        return mpix_fail(func, MPI_ERR_ASSERT, "unknown bits in %d", mode);
     }
     rc = mpix_win_get_ranks(func, win, group, &win->targets);
     if (rc != MPI_SUCCESS) {
@@ -320,8 +331,8 @@ int MPIX_Win_start(MPI_Group group, int mode, MPI_Win handle)
     if (mode & MPIX_MODE_STREAM) {
         rc = mpix_win_get(func, handle, &win);
         return (rc == MPI_SUCCESS) ?
-                       mpix_raise_win(handle, mpix_win_start(func, win,
-                                                             group)) :
+                       mpix_raise_win(handle, mpix_win_start(func, win, group,
+                                                             mode)) :
                        rc;
     }
 
@@ -485,17 +496,48 @@ static int mpix_win_find_span(void *arg, ptrdiff_t disp, size_t length)
     return 0;
 }
 
+/* Registers bytes here for the next operations. Returns an MPI code that is not
+ * raised. */
+static int mpix_win_register(mpix_win_runs_t *runs, ptrdiff_t disp,
+                             size_t length)
+{
+    const mpix_win_access_t *access = runs->access;
+    mpix_win_t *win                 = access->win;
+    void *address                   = (char*)access->buf + disp;
+    ucs_status_t status;
+    ucp_st_mem_h memh;
+
+    if (!mpix_win_list_reserve(&win->buffers, 1, sizeof(memh))) {
+        return mpix_fail(access->func, MPI_ERR_NO_MEM, "no memory");
+    }
+    status = ucp_st_mem_reg(mpix_global.st_worker, address, length, &memh);
+    if (status != UCS_OK) {
+        return mpix_fail(access->func, MPI_ERR_BUFFER,
+                         "memory at %p cannot be registered: %s", address,
+                         ucs_status_string(status));
+    }
+    ((ucp_st_mem_h*)win->buffers.items)[win->buffers.count++] = memh;
+    runs->op.params.memh                                      = memh;
+    return MPI_SUCCESS;
+}
+
 /* Makes operations of a run of bytes here: the target's next ones are as long
  * as all of these. */
 static int mpix_win_add_ops(void *arg, ptrdiff_t disp, size_t length)
 {
     mpix_win_runs_t *runs = arg;
     mpix_win_t *win       = runs->access->win;
-    size_t offset         = (size_t)(disp - runs->first);
+    size_t offset         = runs->is_apart ? 0 : (size_t)(disp - runs->first);
     const mpix_win_run_t *run;
     mpix_win_op_t *op;
     size_t part;
 
+    if (runs->is_apart) {
+        runs->rc = mpix_win_register(runs, disp, length);
+        if (runs->rc != MPI_SUCCESS) {
+            return 1;
+        }
+    }
     while (length > 0) {
         if (!mpix_win_list_reserve(&win->ops, 1, sizeof(*op))) {
             runs->rc = mpix_fail(runs->access->func, MPI_ERR_NO_MEM,
@@ -522,6 +564,30 @@ static int mpix_win_add_ops(void *arg, ptrdiff_t disp, size_t length)
     return 0;
 }
 
+/* Memory of a device needs the card: what complete_stream would be refused is
+ * refused here. */
+static int mpix_win_check_memory(const mpix_win_runs_t *runs)
+{
+    const mpix_win_access_t *access = runs->access;
+    void *address                   = (char*)access->buf + runs->first;
+    ucp_st_rkey_attr_t attr         = {.lane = UCP_ST_LANE_HOST};
+    ucs_gstream_memory_attr_t memory;
+
+    (void)ucs_gstream_memory_query(address, &memory);
+    if (memory.is_hosts) {
+        return MPI_SUCCESS;
+    }
+    if (runs->op.type != MPIX_WIN_ADD) {
+        (void)ucp_st_rkey_query(runs->op.target->rkey, &attr);
+    }
+    return (attr.lane == UCP_ST_LANE_TRIG) ?
+                   MPI_SUCCESS :
+                   mpix_fail(access->func, MPI_ERR_BUFFER,
+                             "memory at %p is a device's, and the card does "
+                             "not reach the window of rank %d", address,
+                             access->rank);
+}
+
 /* Makes the operations of an access. Returns an MPI code that is not raised. */
 static int mpix_win_add_access(mpix_win_runs_t *runs,
                                const mpix_typemap_t *local,
@@ -532,26 +598,24 @@ static int mpix_win_add_access(mpix_win_runs_t *runs,
     mpix_win_rank_t *target         = runs->op.target;
     const size_t num_ops            = win->ops.count;
     const size_t num_target_ops     = target->num_ops;
-    ucs_status_t status;
-    ucp_st_mem_h memh;
+    const size_t size               = mpix_typemap_size(local);
 
     (void)mpix_typemap_walk(remote, mpix_win_add_target_run, runs);
     if ((runs->rc != MPI_SUCCESS) || (runs->runs.count == 0)) {
         return runs->rc;
     }
-    if (!mpix_win_list_reserve(&win->buffers, 1, sizeof(memh))) {
-        return mpix_fail(access->func, MPI_ERR_NO_MEM, "no memory");
-    }
     runs->first = PTRDIFF_MAX;
     runs->last  = PTRDIFF_MIN;
     (void)mpix_typemap_walk(local, mpix_win_find_span, runs);
-    status = ucp_st_mem_reg(mpix_global.st_worker,
-                            (char*)access->buf + runs->first,
-                            (size_t)(runs->last - runs->first), &memh);
-    if (status != UCS_OK) {
-        return mpix_fail(access->func, MPI_ERR_BUFFER,
-                         "memory at %p cannot be registered: %s", access->buf,
-                         ucs_status_string(status));
+    /* What lies between bytes may be no memory */
+    runs->is_apart = ((size_t)(runs->last - runs->first) > (2 * size));
+    runs->rc       = mpix_win_check_memory(runs);
+    if ((runs->rc == MPI_SUCCESS) && !runs->is_apart) {
+        runs->rc = mpix_win_register(runs, runs->first,
+                                     (size_t)(runs->last - runs->first));
+    }
+    if (runs->rc != MPI_SUCCESS) {
+        return runs->rc;
     }
 
     runs->op.params.field_mask = UCP_ST_RMA_PARAM_FIELD_MEMH |
@@ -559,9 +623,7 @@ static int mpix_win_add_access(mpix_win_runs_t *runs,
                                  UCP_ST_RMA_PARAM_FIELD_LENGTH |
                                  UCP_ST_RMA_PARAM_FIELD_REMOTE_OFFSET |
                                  UCP_ST_RMA_PARAM_FIELD_FLAGS;
-    runs->op.params.memh       = memh;
     (void)mpix_typemap_walk(local, mpix_win_add_ops, runs);
-    ((ucp_st_mem_h*)win->buffers.items)[win->buffers.count++] = memh;
     if (runs->rc != MPI_SUCCESS) {
         win->ops.count  = num_ops;
         target->num_ops = num_target_ops;
@@ -630,7 +692,7 @@ static int mpix_win_remember(const mpix_win_access_t *access)
         return mpix_fail(access->func, MPI_ERR_DISP, "displacement %ld",
                          (long)access->disp);
     }
-    if (access->op != MPI_OP_NULL) {
+    if (access->type == MPIX_WIN_ADD) {
         rc = mpix_win_check_numbers(access, &runs.op);
         if (rc != MPI_SUCCESS) {
             return rc;

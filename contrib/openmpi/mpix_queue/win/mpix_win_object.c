@@ -10,8 +10,10 @@
 #include "mpix_win_object.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
+#include "call/mpix_stream.h"
 #include "mpix_win.h"
 #include "once/mpix_fifo.h"
+#include "request/mpix_match.h"
 
 #include <ucs_backoff.h>
 #include <ucs_gstream_memory.h>
@@ -25,8 +27,8 @@
 #include <string.h>
 
 
-/* Looks at memory that is to be deregistered */
-#define MPIX_WIN_MAX_SPINS 1000
+/* How long MPI_Win_free waits for a stream whose queue has failed, seconds */
+#define MPIX_WIN_FAILED_TIME 5
 
 
 /* All windows, and the queues of their streams. Protected by the lock. */
@@ -110,15 +112,13 @@ static int mpix_win_queue_make(const char *func, void *stream,
     int rc;
 
     if (entry == NULL) {
-        return mpix_raise(MPI_COMM_NULL, mpix_fail(func, MPI_ERR_NO_MEM,
-                                                   "no memory for a queue"));
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for a queue");
     }
-    rc = MPIX_Create_queue_stream(stream, &entry->queue);
+    rc = mpix_stream_get_queue(func, stream, &entry->queue);
     if (rc == MPI_SUCCESS) {
         rc = mpix_queue_get_st(func, entry->queue);
         if (rc != MPI_SUCCESS) {
             (void)MPIX_Free_queue(entry->queue);
-            mpix_raise(MPI_COMM_NULL, rc);
         }
     }
     if (rc != MPI_SUCCESS) {
@@ -126,9 +126,9 @@ static int mpix_win_queue_make(const char *func, void *stream,
         return rc;
     }
 
-    entry->stream           = stream;
-    entry->serial           = entry->queue->serial;
-    entry->refs             = 1;
+    entry->stream = stream;
+    entry->serial = entry->queue->serial;
+    entry->refs   = 1;
     mpix_lock();
     entry->queue->goes_with_stream = 1;
     ucs_list_add_tail(&mpix_win_queues, &entry->list);
@@ -155,8 +155,7 @@ int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
     }
 
     if (!mpix_win_list_reserve(&win->queues, 1, sizeof(entry))) {
-        return mpix_raise_win(win->handle, mpix_fail(func, MPI_ERR_NO_MEM,
-                                                     "no memory"));
+        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
     entry = mpix_win_queue_find(stream);
     if (entry == NULL) {
@@ -172,93 +171,116 @@ int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
 
 /* Windows */
 
-/* Deregisters memory that streams have done with: the service thread may have
- * it for a moment more. */
-static ucs_status_t mpix_win_dereg(ucp_st_mem_h memh)
-{
-    unsigned spins = 0;
-    ucs_status_t status;
-
-    while (((status = ucp_st_mem_dereg(memh)) == UCS_ERR_BUSY) &&
-           (spins < MPIX_WIN_MAX_SPINS)) {
-        ucs_backoff(&spins);
-    }
-    return status;
-}
-
+/* They are in the order in which streams have come to them, or nearly so: one
+ * that is in use is the last to be looked at. */
 void mpix_win_put_buffers(mpix_win_t *win)
 {
     ucp_st_mem_h *memhs = win->buffers.items;
-    size_t kept         = 0;
-    size_t i;
+    size_t i            = 0;
 
-    for (i = 0; i < win->num_enqueued; ++i) {
-        if (ucp_st_mem_dereg(memhs[i]) != UCS_OK) {
-            memhs[kept++] = memhs[i];
-        }
+    while ((i < win->num_enqueued) &&
+           (ucp_st_mem_dereg(memhs[i]) != UCS_ERR_BUSY)) {
+        ++i;
     }
-    win->num_enqueued = kept;
-    for (; i < win->buffers.count; ++i) {
-        memhs[kept++] = memhs[i];
-    }
-    win->buffers.count = kept;
-}
-
-static void mpix_win_rank_cleanup(mpix_win_rank_t *rank)
-{
-    if (rank->rkey != NULL) {
-        (void)ucp_st_rkey_destroy(rank->rkey);
-    }
-    if (rank->words != NULL) {
-        (void)ucp_st_rkey_destroy(rank->words);
+    if (i > 0) {
+        win->num_enqueued  -= i;
+        win->buffers.count -= i;
+        memmove(memhs, memhs + i, win->buffers.count * sizeof(*memhs));
     }
 }
 
-/* Gives back what a window has of the st worker, where its streams have run
- * all. What they have not stays. */
-static void mpix_win_close(mpix_win_t *win)
+/* Gives a key back; 0 if it is in use. */
+static int mpix_win_put_key(ucp_st_rkey_h *rkey)
 {
-    size_t i;
+    if ((*rkey != NULL) && (ucp_st_rkey_destroy(*rkey) == UCS_ERR_BUSY)) {
+        return 0;
+    }
+    *rkey = NULL;
+    return 1;
+}
+
+/* The same of own memory. */
+static int mpix_win_put_memory(ucp_st_mem_h *memh)
+{
+    if ((*memh != NULL) && (ucp_st_mem_dereg(*memh) == UCS_ERR_BUSY)) {
+        return 0;
+    }
+    *memh = NULL;
+    return 1;
+}
+
+/* Gives back what a window has of the st worker. Returns 0 while streams have
+ * epochs to run: what these name is in use. Once no stream waits for a word all
+ * other processes have completed their epochs here, so that the memory may go
+ * after that. */
+static int mpix_win_close(mpix_win_t *win)
+{
+    int r;
 
     win->num_enqueued = win->buffers.count;
     mpix_win_put_buffers(win);
-    for (i = 0; (win->ranks != NULL) && (i < (size_t)win->num_ranks); ++i) {
-        mpix_win_rank_cleanup(&win->ranks[i]);
+    if ((win->buffers.count > 0) || !mpix_win_put_memory(&win->words_memh)) {
+        return 0;
     }
-    if (win->memh != NULL) {
-        (void)mpix_win_dereg(win->memh);
-    }
-    if ((win->words_memh == NULL) ||
-        (mpix_win_dereg(win->words_memh) == UCS_OK)) {
-        ucp_st_mem_free(win->words);
-    }
-    for (i = 0; i < win->queues.count; ++i) {
-        mpix_win_queue_put(((mpix_win_queue_t**)win->queues.items)[i]);
-    }
-}
-
-/* Waits until the own streams have run all: then no other process accesses the
- * window, or sends it a signal, any more. */
-static void mpix_win_wait_queues(mpix_win_t *win)
-{
-    mpix_win_queue_t **entries = win->queues.items;
-    size_t i;
-
-    for (i = 0; i < win->queues.count; ++i) {
-        if (mpix_queue_is_serial(entries[i]->queue, entries[i]->serial)) {
-            (void)MPIX_Queue_wait(entries[i]->queue);
+    for (r = 0; (win->ranks != NULL) && (r < win->num_ranks); ++r) {
+        if (!mpix_win_put_key(&win->ranks[r].rkey) ||
+            !mpix_win_put_key(&win->ranks[r].words)) {
+            return 0;
         }
     }
+    return mpix_win_put_memory(&win->memh);
 }
 
-static void mpix_win_destroy(mpix_win_t *win)
+/* Whether the queue of one of the window's streams has failed. */
+static int mpix_win_has_failed(mpix_win_t *win)
 {
-    mpix_win_wait_queues(win);
+    mpix_win_queue_t **entries = win->queues.items;
+    ucs_status_t status        = UCS_OK;
+    size_t i;
+
+    for (i = 0; (i < win->queues.count) && !UCS_STATUS_IS_ERR(status); ++i) {
+        if (mpix_queue_is_serial(entries[i]->queue, entries[i]->serial)) {
+            status = ucp_st_queue_query(entries[i]->queue->st_queue, NULL);
+        }
+    }
+    return UCS_STATUS_IS_ERR(status);
+}
+
+/* Waits until the streams have run the window's epochs; of a queue that has
+ * failed some seconds at most, as its stream may be lost. Returns 0 if they
+ * have not. MPI goes on meanwhile. */
+static int mpix_win_wait_closed(mpix_win_t *win)
+{
+    unsigned spins = 0;
+    double since   = 0;
+
+    while (!mpix_win_close(win)) {
+        if (mpix_win_has_failed(win)) {
+            since = (since == 0) ? mpix_now() : since;
+            if ((mpix_now() - since) > MPIX_WIN_FAILED_TIME) {
+                mpix_warn("a window whose stream has failed is not given back");
+                return 0;
+            }
+        }
+        mpix_match_progress_mpi();
+        ucs_backoff(&spins);
+    }
+    return 1;
+}
+
+/* The object of a window that streams do not use any more. */
+static void mpix_win_free(mpix_win_t *win)
+{
+    size_t i;
+
     mpix_lock();
     ucs_list_del(&win->list);
     mpix_unlock();
-    if (mpix_global_get_state() == MPIX_STATE_READY) {
-        mpix_win_close(win); /* Else all is gone with the st worker */
+    for (i = 0; i < win->queues.count; ++i) {
+        mpix_win_queue_put(((mpix_win_queue_t**)win->queues.items)[i]);
+    }
+    if (win->words != NULL) {
+        ucp_st_mem_free(win->words);
     }
     free(win->parts);
     free(win->ranks);
@@ -271,14 +293,17 @@ static void mpix_win_destroy(mpix_win_t *win)
     free(win);
 }
 
-/* The application frees the window. */
+/* The application frees the window past this library. MPI is not done with
+ * memory of MPIX_Win_allocate yet, which stays. */
 static int mpix_win_deleted(MPI_Win handle, int keyval, void *value,
                             void *extra)
 {
     mpix_win_t *win = value;
 
-    if (!win->is_held) {
-        mpix_win_destroy(win);
+    if (!win->is_held &&
+        (mpix_global_get_state() == MPIX_STATE_READY) &&
+        mpix_win_wait_closed(win)) {
+        mpix_win_free(win);
     }
     return MPI_SUCCESS;
 }
@@ -436,34 +461,53 @@ static int mpix_win_open(const char *func, mpix_win_t *win, void *base,
     return rc;
 }
 
-/* The first of some ranks; -1 if there are none. */
-static int mpix_win_first(const mpix_win_list_t *ranks)
+/* Names the ranks that streams of a window wait for. */
+static void mpix_win_warn(mpix_win_t *win)
 {
-    return (ranks->count > 0) ? *(const int*)ranks->items : -1;
+    const mpix_win_rank_t *rank;
+    const uint64_t *posted, *completed;
+    int r;
+
+    for (r = 0; (win->ranks != NULL) && (r < win->num_ranks); ++r) {
+        rank      = &win->ranks[r];
+        posted    = &win->words[r];
+        completed = &win->words[win->num_ranks + r];
+        if (__atomic_load_n(posted, __ATOMIC_RELAXED) < rank->starts) {
+            mpix_warn("a stream waits for MPIX_Win_post_stream of rank %d of a "
+                      "window at MPI_Finalize", r);
+        }
+        if (__atomic_load_n(completed, __ATOMIC_RELAXED) < rank->posts) {
+            mpix_warn("%s MPIX_Win_complete_stream of rank %d of a window at "
+                      "MPI_Finalize",
+                      (win->exposure == MPIX_WIN_STREAM) ?
+                              "an epoch is open, and was to end with" :
+                              "a stream waits for", r);
+        }
+    }
+    if (win->access == MPIX_WIN_STREAM) {
+        mpix_warn("an access epoch of a stream is open at MPI_Finalize: "
+                  "MPIX_Win_complete_stream was not called");
+    }
 }
 
-/* MPI_Finalize has begun: epochs that are open stay so. */
+/* MPI_Finalize has begun: windows that were not freed, and epochs that are open
+ * or wait, stay so. Those that streams have done with are closed. */
 static int mpix_wins_finalized(MPI_Comm comm, int keyval, void *value,
                                void *extra)
 {
+    unsigned count = 0;
     mpix_win_t *win;
 
-    mpix_lock();
+    /* No other thread makes or frees a window now */
     ucs_list_for_each(win, &mpix_wins, list) {
-        if (win->access == MPIX_WIN_STREAM) {
-            mpix_warn("an access epoch of a stream was not completed before "
-                      "MPI_Finalize: %zu ranks, the first is %d of the "
-                      "window", win->targets.count,
-                      mpix_win_first(&win->targets));
-        }
-        if (win->exposure == MPIX_WIN_STREAM) {
-            mpix_warn("an exposure epoch of a stream was not waited for before "
-                      "MPI_Finalize: %zu ranks, the first is %d of the "
-                      "window", win->origins.count,
-                      mpix_win_first(&win->origins));
-        }
+        mpix_win_warn(win);
+        count += !win->is_held;
+        (void)mpix_win_close(win);
     }
-    mpix_unlock();
+    if (count > 0) {
+        mpix_warn("%u %s not freed before MPI_Finalize", count,
+                  (count == 1) ? "window was" : "windows were");
+    }
     return PMPI_Comm_free_keyval(&keyval);
 }
 
@@ -501,30 +545,34 @@ static int mpix_wins_init(void)
     return rc;
 }
 
-/* Gives a window its object. */
+/* Whether all processes of a communicator are good. Returns an MPI code, which
+ * was raised. */
+static int mpix_win_agree(const char *func, MPI_Comm comm, int is_good)
+{
+    int is_all = 0;
+    int rc     = PMPI_Allreduce(&is_good, &is_all, 1, MPI_INT, MPI_MIN, comm);
+
+    return ((rc != MPI_SUCCESS) || is_all) ?
+                   rc :
+                   mpix_raise(comm, mpix_fail(func, MPI_ERR_NO_MEM,
+                                              "a rank has no memory"));
+}
+
+/* Gives a window its object. Returns an MPI code, which was raised. */
 static int mpix_win_attach(const char *func, void *base, MPI_Aint size,
-                           int disp_unit, MPI_Comm comm, void *memory,
-                           MPI_Win handle)
+                           int disp_unit, MPI_Comm comm, MPI_Win handle)
 {
     mpix_win_t *win = calloc(1, sizeof(*win));
-    int is_good     = (win != NULL);
-    int rc          = mpix_wins_init();
-    int is_all;
+    int rc;
 
-    if (rc == MPI_SUCCESS) {
-        rc = PMPI_Allreduce(&is_good, &is_all, 1, MPI_INT, MPI_MIN, comm);
-    }
-    if ((rc != MPI_SUCCESS) || !is_all) {
+    rc = mpix_win_agree(func, comm, (win != NULL) &&
+                                    (mpix_wins_init() == MPI_SUCCESS));
+    if (rc != MPI_SUCCESS) {
         free(win);
-        return (rc != MPI_SUCCESS) ?
-                       rc :
-                       mpix_raise_win(handle,
-                                      mpix_fail(func, MPI_ERR_NO_MEM,
-                                                "a rank has no memory"));
+        return rc;
     }
 
     win->handle = handle;
-    win->memory = memory;
     PMPI_Comm_rank(comm, &win->rank);
     PMPI_Comm_size(comm, &win->num_ranks);
     mpix_lock();
@@ -534,8 +582,8 @@ static int mpix_win_attach(const char *func, void *base, MPI_Aint size,
     if (rc == MPI_SUCCESS) {
         rc = PMPI_Win_set_attr(handle, mpix_win_keyval, win);
     }
-    if (rc != MPI_SUCCESS) {
-        mpix_win_destroy(win);
+    if ((rc != MPI_SUCCESS) && mpix_win_wait_closed(win)) {
+        mpix_win_free(win);
     }
     return rc;
 }
@@ -545,41 +593,56 @@ int MPIX_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
 {
     int rc = MPI_Win_create(base, size, disp_unit, info, comm, win);
 
-    return (rc == MPI_SUCCESS) ?
-                   mpix_win_attach("MPI_Win_create", base, size, disp_unit,
-                                   comm, NULL, *win) :
-                   rc;
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    rc = mpix_win_attach("MPI_Win_create", base, size, disp_unit, comm, *win);
+    if (rc != MPI_SUCCESS) {
+        (void)MPI_Win_free(win);
+    }
+    return rc;
 }
 
 int MPIX_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
-                      MPI_Comm comm, void *baseptr, MPI_Win *win)
+                      MPI_Comm comm, void *baseptr, MPI_Win *handle)
 {
-    void *base = NULL;
-    int rc     = MPI_SUCCESS;
+    static const char func[] = "MPI_Win_allocate";
+    mpix_win_t *win          = NULL;
+    void *base               = NULL;
+    int rc;
 
-    if (size > 0) {
-        rc = MPI_Alloc_mem(size, info, &base); /* Of this library */
+    rc = mpix_check_comm(func, comm);
+    if (rc != MPI_SUCCESS) {
+        return rc;
+    }
+    /* Of this library, where there is memory: else all are told here */
+    rc = mpix_win_agree(func, comm,
+                        (size <= 0) ||
+                        (ucp_st_mem_alloc((size_t)size, &base) == UCS_OK));
+    if (rc == MPI_SUCCESS) {
+        rc = MPIX_Win_create(base, size, disp_unit, info, comm, handle);
     }
     if (rc == MPI_SUCCESS) {
-        rc = MPI_Win_create(base, size, disp_unit, info, comm, win);
+        rc = mpix_win_find(*handle, &win);
     }
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_win_attach("MPI_Win_allocate", base, size, disp_unit, comm,
-                             base, *win);
-    } else if (base != NULL) {
-        (void)MPI_Free_mem(base);
+    if (rc != MPI_SUCCESS) {
+        if (base != NULL) {
+            ucp_st_mem_free(base);
+        }
+        return rc;
     }
-    if (rc == MPI_SUCCESS) {
-        *(void**)baseptr = base;
+    if (win != NULL) {
+        win->memory = base;
     }
-    return rc;
+    *(void**)baseptr = base;
+    return MPI_SUCCESS;
 }
 
 int MPIX_Win_free(MPI_Win *handle)
 {
     mpix_win_t *win = NULL;
+    int rc, is_closed;
     void *memory;
-    int rc;
 
     if (handle != NULL) {
         rc = mpix_win_find(*handle, &win);
@@ -596,13 +659,13 @@ int MPIX_Win_free(MPI_Win *handle)
                                         "an epoch is open"));
     }
 
-    mpix_win_wait_queues(win);
+    is_closed    = mpix_win_wait_closed(win);
     win->is_held = 1;
     rc           = MPI_Win_free(handle);
-    win->is_held = 0;
-    if (rc == MPI_SUCCESS) {
+    win->is_held = (rc == MPI_SUCCESS);
+    if ((rc == MPI_SUCCESS) && is_closed) {
         memory = win->memory;
-        mpix_win_destroy(win);
+        mpix_win_free(win);
         if (memory != NULL) {
             (void)MPI_Free_mem(memory);
         }

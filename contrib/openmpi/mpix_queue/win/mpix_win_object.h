@@ -131,11 +131,11 @@ int mpix_win_find(MPI_Win handle, mpix_win_t **win_p);
 int mpix_win_connect(const char *func, mpix_win_t *win, int rank);
 
 /* Get the queue of a stream, which the window then holds. Returns an MPI code
- * that was raised for the window. */
+ * that is not raised. */
 int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
                        struct mpix_queue **queue_p);
 
-/* Give back buffers that no stream uses any more. */
+/* Give back buffers that no stream uses any more, as far as is known soon. */
 void mpix_win_put_buffers(mpix_win_t *win);
 
 #endif

@@ -483,9 +483,9 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
 
 
 /**
- * Enqueue a wait for several signals: the stream waits, once, until all of them
- * have come. It ends, with an error, if a peer that is named is declared gone
- * before its signal has come.
+ * Enqueue a wait for several signals: the stream waits, once, until all words
+ * have their values at the same time. It ends, with an error, if a peer that is
+ * named is declared gone before its signal has come.
  *
  * @param [in] queue  The queue.
  * @param [in] params What to wait for; copied.

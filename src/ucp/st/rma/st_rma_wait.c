@@ -285,11 +285,14 @@ static void ucp_st_rma_wait_put(void *arg)
     ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
 
     ucp_st_rma_wait_awake(wait);
-    ucp_st_rma_wait_hold(wait, ucp_st_rma_release);
     (void)pthread_mutex_lock(&dev->wait_lock);
     if (wait->is_listed) {
         ucs_list_del(&wait->list);
     }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    /* Nobody looks at the words any more */
+    ucp_st_rma_wait_hold(wait, ucp_st_rma_release);
+    (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_add_head(&dev->free_waits, &wait->list);
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
