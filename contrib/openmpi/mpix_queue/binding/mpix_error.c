@@ -226,19 +226,26 @@ static int mpix_error_has_texts(void)
     return ret;
 }
 
-int mpix_raise(MPI_Comm comm, int code)
+void mpix_print_code(int code)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
 
+    if (mpix_mpi_is_active() && mpix_error_has_texts() &&
+        (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
+        mpix_print("error", "", text);
+    }
+}
+
+int mpix_raise(MPI_Comm comm, int code)
+{
     if ((code == MPI_SUCCESS) || !mpix_mpi_is_active()) {
         return code;
     }
 
     comm = (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm;
-    if (mpix_error_is_fatal(comm) && mpix_error_has_texts() &&
-        (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
-        mpix_print("error", "", text);
+    if (mpix_error_is_fatal(comm)) {
+        mpix_print_code(code);
     }
     PMPI_Comm_call_errhandler(comm, code);
     return code;

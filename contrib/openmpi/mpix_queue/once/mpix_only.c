@@ -336,6 +336,11 @@ static int mpix_only_agree(const char *func, MPI_Comm handle, int value)
     return rc;
 }
 
+int mpix_only_set(const char *func, MPI_Comm handle)
+{
+    return mpix_only_agree(func, handle, 1);
+}
+
 /* Whether info says so; -1 if it does not name the key: hints stay as they
  * are. */
 static int mpix_only_read(MPI_Info info)
