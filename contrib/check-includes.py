@@ -62,7 +62,7 @@ FOLDERS = [
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|fifo_random|once)\.c$",
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"
-     r"(compat/)?(mpich_stream|stream-triggering)\.h"),
+     r"(compat/)?(mp|mpich_stream|stream-triggering)\.h"),
 ]
 OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
