@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat_libmp.c - a program for LibMP. C and C++. For any number of ranks, each
- * of which sends to the next one in a ring, or to itself.
+ * compat_libmp.c - a program for LibMP. C and C++. For any number of ranks: they
+ * send around a ring, one alone to itself.
  */
 #include "mp.h"
 #include "mpix_gpu.h"
@@ -322,6 +322,7 @@ static void test_words(void)
     } waits[] = {
         {MP_WAIT_GEQ, 4, 6}, {MP_WAIT_EQ, 6, 5}, {MP_WAIT_AND, 8, 4}
     };
+    static uint32_t plain; /* Nothing has registered it */
     uint32_t *words = (uint32_t*)ucs_gstream_memory_get(3 * sizeof(*words));
     mp_desc_queue_t dq;
     unsigned i;
@@ -345,6 +346,9 @@ static void test_words(void)
     }
     GOOD(mp_wait_dword_geq_on_stream(&words[2], 1, stream));
     GOOD(mp_wait_dword_eq_on_stream(&words[2], 1, stream));
+    synchronize();
+    plain = 1;
+    GOOD(mp_wait_dword_eq_on_stream(&plain, 1, stream));
     synchronize();
     BAD(mp_wait32(&words[0], 1, 3));
     BAD(mp_wait32(NULL, 1, MP_WAIT_EQ));

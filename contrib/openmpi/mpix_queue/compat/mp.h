@@ -465,8 +465,9 @@ int MPIX_Mp_iput_post_all_on_stream(uint32_t count, mp_request_t *req,
  * before the word is visible then. A host, or a host stream, that waits long
  * sleeps, and may see the word up to 50 ms late.
  *
- * @param [in] ptr    The word, aligned; of a device's stream: in memory that
- *                    the device reaches, such as cudaMallocHost's.
+ * @param [in] ptr    The word, aligned, in memory of the host. The page of one
+ *                    that a stream's device does not reach is registered with
+ *                    the runtime until mp_finalize.
  * @param [in] value  To compare with.
  * @param [in] flags  One of mp_wait_flags.
  * @param [in] stream The stream.

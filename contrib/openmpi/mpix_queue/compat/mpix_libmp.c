@@ -15,10 +15,12 @@
 
 #include <ucs_backoff.h>
 #include <ucs_gstream.h>
+#include <ucs_gstream_memory.h>
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* How long mp_finalize waits for puts that nobody has waited for, seconds */
 #define MPIX_LIBMP_END_TIME 2.0
@@ -27,6 +29,7 @@
 mpix_libmp_t mpix_libmp = {
     .handle   = MPI_COMM_NULL,
     .streams  = UCS_LIST_INITIALIZER(&mpix_libmp.streams, &mpix_libmp.streams),
+    .pages    = UCS_LIST_INITIALIZER(&mpix_libmp.pages, &mpix_libmp.pages),
     .requests = UCS_LIST_INITIALIZER(&mpix_libmp.requests,
                                      &mpix_libmp.requests),
     .dropped  = UCS_LIST_INITIALIZER(&mpix_libmp.dropped, &mpix_libmp.dropped),
@@ -168,12 +171,19 @@ static int mpix_libmp_connect(const char *func, const int *peers, int count)
 static void mpix_libmp_close(void)
 {
     mpix_libmp_stream_t *stream;
+    mpix_libmp_page_t *page;
 
     while (!ucs_list_is_empty(&mpix_libmp.streams)) {
         stream = ucs_list_extract_head(&mpix_libmp.streams,
                                        mpix_libmp_stream_t, list);
         mpix_queue_shut(stream->queue);
         free(stream);
+    }
+    while (!ucs_list_is_empty(&mpix_libmp.pages)) {
+        page = ucs_list_extract_head(&mpix_libmp.pages, mpix_libmp_page_t,
+                                     list);
+        (void)ucs_gstream_memory_remove(page->start);
+        free(page);
     }
     if (mpix_libmp.host != NULL) {
         mpix_queue_shut(mpix_libmp.host);
@@ -359,11 +369,43 @@ int mpix_libmp_get_queue(const char *func, cudaStream_t handle,
     return MP_SUCCESS;
 }
 
+/* Has devices reach the page of a word that they do not reach, as LibMP does. It
+ * stays so until mp_finalize. */
+static void mpix_libmp_reach(const struct mpix_queue *queue,
+                             const volatile uint32_t *word)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    mpix_libmp_page_t *page;
+
+    if (ucs_gstream_reaches(queue->stream, (const volatile uint64_t*)word)) {
+        return;
+    }
+    page = calloc(1, sizeof(*page));
+    if (page == NULL) {
+        return; /* The stream refuses the word */
+    }
+    page->start = (void*)((uintptr_t)word - ((uintptr_t)word % size));
+    if (ucs_gstream_memory_add(page->start, size, UCS_GSTREAM_MEMORY_HOST) ==
+        UCS_OK) {
+        ucs_list_add_tail(&mpix_libmp.pages, &page->list);
+    } else {
+        free(page);
+    }
+}
+
 int mpix_libmp_command(const char *func, const struct mpix_queue *queue,
                        const ucs_gstream_cmd_t *cmds, size_t count)
 {
-    ucs_status_t status = ucs_gstream_enqueue(queue->stream, cmds, count);
+    ucs_status_t status;
+    size_t i;
 
+    for (i = 0; i < count; ++i) {
+        if ((cmds[i].type == UCS_GSTREAM_CMD_WAIT32) ||
+            (cmds[i].type == UCS_GSTREAM_CMD_WRITE32)) {
+            mpix_libmp_reach(queue, cmds[i].u.word32.address);
+        }
+    }
+    status = ucs_gstream_enqueue(queue->stream, cmds, count);
     return (status == UCS_OK) ?
                    MP_SUCCESS :
                    mpix_libmp_fail(func, "the stream does not take the "

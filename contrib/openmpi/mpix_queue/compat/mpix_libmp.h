@@ -98,6 +98,12 @@ typedef struct mpix_libmp_stream {
     struct mpix_queue *queue;
 } mpix_libmp_stream_t;
 
+/* A page of the host's memory that devices reach, for a word there. */
+typedef struct mpix_libmp_page {
+    ucs_list_link_t list;
+    void            *start;
+} mpix_libmp_page_t;
+
 /* What mp_init makes. */
 typedef struct mpix_libmp {
     MPI_Comm          handle; /* Own duplicate; MPI_COMM_NULL: not there */
@@ -107,6 +113,7 @@ typedef struct mpix_libmp {
     uint64_t          scope;    /* Of the messages */
     struct mpix_queue *host;    /* For what the host posts */
     ucs_list_link_t   streams;
+    ucs_list_link_t   pages;
     ucs_list_link_t   requests; /* Those that the application has */
     ucs_list_link_t   dropped;  /* Posted MP_PUT_NOWAIT */
     ucs_list_link_t   regs;
@@ -135,7 +142,8 @@ int mpix_libmp_all(const char *func, int rc);
 int mpix_libmp_get_queue(const char *func, cudaStream_t stream,
                          struct mpix_queue **queue_p);
 
-/* Enqueue commands on a queue's stream. */
+/* Enqueue commands on a queue's stream. A word of 32 bits may be in any memory
+ * of the host. */
 int mpix_libmp_command(const char *func, const struct mpix_queue *queue,
                        const ucs_gstream_cmd_t *cmds, size_t count);
 
