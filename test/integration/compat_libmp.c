@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * compat_libmp.c - a program for LibMP. C and C++. For any number of ranks: they
- * send around a ring, one alone to itself.
+ * compat_libmp.c - a program for LibMP. C and C++. For any number of ranks,
+ * which send around a ring; one alone to itself.
  */
 #include "mp.h"
 #include "mpix_gpu.h"

@@ -369,8 +369,8 @@ int mpix_libmp_get_queue(const char *func, cudaStream_t handle,
     return MP_SUCCESS;
 }
 
-/* Has devices reach the page of a word that they do not reach, as LibMP does. It
- * stays so until mp_finalize. */
+/* Has devices reach the page of a word that they do not reach, until
+ * mp_finalize, as LibMP does. */
 static void mpix_libmp_reach(const struct mpix_queue *queue,
                              const volatile uint32_t *word)
 {
