@@ -542,7 +542,10 @@ int main(int argc, char **argv)
     };
 
     mpix_test_init(&argc, &argv);
-    stream = (cudaStream_t)mpix_test.stream;
+    stream = (cudaStream_t)((mpix_test.queue_type == MPIX_QUEUE_HOST) ?
+                                    mpix_test.stream :
+                                    ucs_gstream_native((ucs_gstream_h)
+                                                       mpix_test.stream));
     GOOD(init());
     mpix_test_cases(cases, argc, argv);
     mp_finalize();

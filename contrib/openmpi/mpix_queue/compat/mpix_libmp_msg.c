@@ -59,7 +59,7 @@ void mpix_libmp_request_free(struct mp_request *req, int is_busy)
 {
     ucs_list_del(&req->list);
     (void)ucp_st_req_free(req->st_req);
-    if (!is_busy) {
+    if (!is_busy && !req->is_failed) {
         if (req->stage_memh != NULL) {
             (void)mpix_libmp_dereg(req->stage_memh);
         }

@@ -356,17 +356,17 @@ static int mpix_libmp_rma_check(const mpix_libmp_rma_t *args)
     ucp_st_rkey_attr_t attr = {.length = 0};
     const struct mp_reg *reg;
     ucp_st_rkey_h rkey;
+    size_t offset;
 
     if ((args->reg == NULL) ||
         !mpix_handle_is_valid(&mpix_libmp.regs, *args->reg)) {
         return mpix_libmp_fail(args->func, "%p is no registration",
                                (args->reg == NULL) ? NULL : (void*)*args->reg);
     }
-    reg = *args->reg;
-    if ((args->size < 0) || ((char*)args->buf < (char*)reg->addr) ||
-        ((size_t)((char*)args->buf - (char*)reg->addr) > reg->length) ||
-        ((size_t)args->size >
-         (reg->length - (size_t)((char*)args->buf - (char*)reg->addr)))) {
+    reg    = *args->reg;
+    offset = (uintptr_t)args->buf - (uintptr_t)reg->addr; /* Or very large */
+    if ((args->size < 0) || (offset > reg->length) ||
+        ((size_t)args->size > (reg->length - offset))) {
         return mpix_libmp_fail(args->func, "%d bytes at %p are not in the "
                                "registration of %zu at %p", args->size,
                                args->buf, reg->length, reg->addr);
@@ -506,7 +506,7 @@ ucs_status_t mpix_libmp_rma_enqueue(struct mpix_queue *queue,
     }
     if (req->reg != NULL) {
         params.memh   = req->reg->memh;
-        params.offset = (size_t)((char*)req->buffer - (char*)req->reg->addr);
+        params.offset = (uintptr_t)req->buffer - (uintptr_t)req->reg->addr;
     }
     return mpix_libmp_rma_call(queue, &params, req->kind);
 }
@@ -525,7 +525,7 @@ ucs_status_t mpix_libmp_rma_finish(struct mpix_queue *queue, uint32_t count,
         if (status == UCS_OK) {
             status = ucs_gstream_enqueue(queue->stream, &cmd, 1);
         }
-        if (status != UCS_OK) { /* Nothing tells its end */
+        if (status != UCS_OK) { /* Nothing will tell its end */
             reqs[i]->is_failed = 1;
             __atomic_store_n(reqs[i]->done, 1, __ATOMIC_RELEASE);
         }
