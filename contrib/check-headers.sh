@@ -43,6 +43,7 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/contrib/openmpi/mpix_queue/compat/*.h; do
     [ -f "$header" ] || continue
     case $header in
+    */compat/mpix_libmp.h) continue ;; # Not public
     */mpix_queue/*.h) [ -n "$with_mpi" ] || continue ;;
     esac
     case $header in

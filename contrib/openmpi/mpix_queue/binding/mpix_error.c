@@ -226,13 +226,12 @@ static int mpix_error_has_texts(void)
     return ret;
 }
 
-/* Prints what a code says, if the job ends by it. */
-static void mpix_error_show(int is_fatal, int code)
+void mpix_print_code(int code)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
 
-    if (is_fatal && mpix_error_has_texts() &&
+    if (mpix_mpi_is_active() && mpix_error_has_texts() &&
         (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
         mpix_print("error", "", text);
     }
@@ -245,7 +244,9 @@ int mpix_raise(MPI_Comm comm, int code)
     }
 
     comm = (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm;
-    mpix_error_show(mpix_error_is_fatal(comm), code);
+    if (mpix_error_is_fatal(comm)) {
+        mpix_print_code(code);
+    }
     PMPI_Comm_call_errhandler(comm, code);
     return code;
 }
@@ -262,7 +263,9 @@ int mpix_raise_win(MPI_Win win, int code)
 
     is_fatal = (errhandler == MPI_ERRORS_ARE_FATAL);
     PMPI_Errhandler_free(&errhandler);
-    mpix_error_show(is_fatal, code);
+    if (is_fatal) {
+        mpix_print_code(code);
+    }
     PMPI_Win_call_errhandler(win, code);
     return code;
 }

@@ -25,6 +25,9 @@ int mpix_fail(const char *func, int code, const char *fmt, ...)
 void mpix_print_error(const char *func, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 
+/* The same of a code of mpix_fail() that is not raised. */
+void mpix_print_code(int code);
+
 /* Print one line about something that is no error of the current call. */
 void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -28,6 +28,10 @@ int mpix_only_is_forced(void);
 /* Whether messages of a communicator are sent and received by queues only. */
 int mpix_only_is(const mpix_comm_t *comm);
 
+/* Say it of a communicator: its processes exchange addresses. Returns an MPI
+ * code that is not raised, but by MPI. Collective over it. */
+int mpix_only_set(const char *func, MPI_Comm handle);
+
 /* Get the st peer of a rank of such a communicator, and the scope of its
  * messages. Returns an MPI code that is not raised. Takes the lock. */
 int mpix_only_peer(const char *func, mpix_comm_t *comm, int rank,

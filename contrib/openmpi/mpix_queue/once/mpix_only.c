@@ -349,6 +349,11 @@ int mpix_only_share(const char *func, MPI_Comm handle)
     return rc;
 }
 
+int mpix_only_set(const char *func, MPI_Comm handle)
+{
+    return mpix_only_agree(func, handle, 1);
+}
+
 /* Whether info says so; -1 if it does not name the key: hints stay as they
  * are. */
 static int mpix_only_read(MPI_Info info)
@@ -364,7 +369,7 @@ static int mpix_only_read(MPI_Info info)
 
 /* A communicator has got info. Returns an MPI code that is not raised, but by
  * MPI. */
-static int mpix_only_set(const char *func, MPI_Comm handle, MPI_Info info)
+static int mpix_only_take(const char *func, MPI_Comm handle, MPI_Info info)
 {
     int rc = mpix_only_agree(func, handle, mpix_only_read(info));
 
@@ -378,8 +383,8 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = mpix_only_set("MPI_Comm_set_info: info key " MPIX_ONLY_KEY, comm,
-                       info);
+    rc = mpix_only_take("MPI_Comm_set_info: info key " MPIX_ONLY_KEY, comm,
+                        info);
     return mpix_raise(comm, rc);
 }
 
@@ -390,8 +395,8 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = mpix_only_set("MPI_Comm_dup_with_info: info key " MPIX_ONLY_KEY,
-                       *newcomm, info);
+    rc = mpix_only_take("MPI_Comm_dup_with_info: info key " MPIX_ONLY_KEY,
+                        *newcomm, info);
     return mpix_raise(*newcomm, rc);
 }
 
