@@ -342,6 +342,7 @@ static void test_free(void)
     MPIX_OK(MPIX_Win_complete_stream(win[1], stream));
     MPIX_OK(MPI_Win_free(&win[0]));
     MPIX_IS(MPI_ERR_PENDING, MPIX_Host_stream_free(&stream));
+    MPI_Barrier(MPI_COMM_WORLD);
     MPIX_OK(MPIX_Win_post_stream(left, win[1], mpix_test.stream));
     MPIX_OK(MPIX_Win_wait_stream(win[1], mpix_test.stream));
     synchronize();
