@@ -142,9 +142,9 @@ static void bench_gather_counts(bench_report_t *report)
 }
 
 /* Of rank 0: calls st_counts_check_trig() for each rank. That a thread starts
- * what the card moves is no error on a stream of a GPU, none of which reaches an
  * what the card moves is no error on a stream of a GPU, as none reaches an
- * soon as it is enqueued. */
+ * emulated card; nor for messages of queues only, as each takes entries as soon
+ * as it is enqueued. */
 static int bench_check_lane(const bench_report_t *report)
 {
     const char *counts = report->counts;

@@ -92,7 +92,7 @@ typedef struct ucp_st_stats {
     uint64_t atomics_fired;  /**< Completion-word updates carried out */
     uint64_t bridges_fired;  /**< Additions carried out that tell a message of a
                                   FIFO that its stream has come to it */
-    uint64_t fifo_nic;       /**< Messages of FIFOs, sent and received, that were
+    uint64_t fifo_nic;       /**< Messages of FIFOs, sent and received, that are
                                   matched and that the NICs move alone */
     uint64_t fifo_put_device; /**< That the sender's host has its NIC put, as a
                                   buffer is in a device that a NIC does not
