@@ -229,7 +229,8 @@ KHASH_INIT(ucp_st_fifos, ucp_st_fifo_key_t, ucp_st_fifo_t*, 1,
 typedef struct ucp_st_fifos {
     khash_t(ucp_st_fifos)   table;
     ucs_list_link_t         nics;   /* ucp_st_fifo_nic_t */
-    ucs_list_link_t         slots;  /* free ones */
+    ucs_list_link_t         slots;  /* free ones, so many: */
+    unsigned                num_slots;
     ucs_list_link_t         handed; /* ucp_st_fifo_msg_t, as in the next one */
     ucs_list_link_t         limited;
     int                     is_served;
