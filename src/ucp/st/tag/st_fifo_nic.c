@@ -28,8 +28,8 @@
  * long to cancel one as many; seconds */
 #define UCP_ST_FIFO_SLACK_TIME 0.01
 
-/* Counters that are kept for sends to come: other queues, and operations, of the
- * process find what is more than that */
+/* Counters that are kept for sends to come: other queues, and operations, find
+ * what is more than that */
 #define UCP_ST_FIFO_MAX_FREE 256
 
 _Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
