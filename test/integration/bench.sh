@@ -3,7 +3,7 @@
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed|kernel|service|compare RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
-#                 numbers | all | fails | counts
+#                 numbers | all | fails | counts | once
 #   trig   the network card moves everything: deferred writes fired are messages
 #          times uses, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
@@ -23,6 +23,7 @@
 #   fails  it tells what failed, and keeps the rest
 #   counts  what uses take is what docs/performance.md says, and a document with
 #          another count is found out
+#   once   messages that are used once, for queues only, take what it says
 # Needs srcdir, builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
@@ -437,7 +438,20 @@ for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
         fail "another document passes: $(tail -n 1 "$temp/err")"
 }
 
+test_once()
+{
+    grep -q 'This prints 2, 1 and 79 of .st-fifo.$' \
+        "${srcdir:?}/docs/performance.md" || { echo "not documented"; exit 1; }
+    export UCX_ST_LANES=trig
+    run_ranks 8 st_faces --grid 2x2x2 --trials 1 --middle 1 --inner 3 \
+        --variants st-fifo
+    expect_quiet
+    grep -qE '^st-fifo +2\.00 +1\.00 +79\.00 ' "$temp/out" ||
+        fail "other counts than 2, 1 and 79"
+    expect_counts 8 proxied 0
+}
+
 case ${1:-} in
-trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|launch|fails|counts) "test_$1" "${@:2}" ;;
+trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|launch|fails|counts|once) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac

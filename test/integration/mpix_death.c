@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_death.c - the last rank dies while the others wait for it in a match,
- * for a message of it on a queue, and for its window: they get an error from
- * each. One argument, how it dies:
+ * for a message of it on a queue, for messages to and from it that are for
+ * queues only, and for its window: they get an error from each. One argument,
+ * how it dies:
  *
  *   exit    by _exit()
  *   kill    by SIGKILL
@@ -22,6 +23,7 @@
 #define TAG_FIRST 1
 #define TAG_VAIN  2
 #define TAG_QUEUE 3
+#define TAG_ONLY  4
 
 
 /* A message that the last rank has matched, but never starts. */
@@ -34,6 +36,65 @@ static struct {
     MPIX_Queue  queue;
     MPI_Request request;
 } barrier;
+
+/* Messages for queues only that the last rank never enqueues its halves of,
+ * behind one each way that it does; on a queue of their own. */
+static struct {
+    void        *stream;
+    MPIX_Queue  queue;
+    MPI_Comm    comm;
+    MPI_Request requests[2];
+    int         words[4];
+} only;
+
+static void pass_only(int other, MPI_Request requests[2], int *words)
+{
+    MPIX_OK(MPIX_Enqueue_recv(&words[0], 1, MPI_INT, other, TAG_ONLY, only.comm,
+                              only.queue, &requests[0]));
+    MPIX_OK(MPIX_Enqueue_send(&words[1], 1, MPI_INT, other, TAG_ONLY, only.comm,
+                              only.queue, &requests[1]));
+    MPIX_OK(MPIX_Enqueue_start(only.queue));
+    MPIX_OK(MPIX_Enqueue_wait(only.queue));
+}
+
+static void meet_only(int last)
+{
+    MPI_Request requests[2];
+    MPI_Info info;
+    int i;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only", "true");
+    MPIX_OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &only.comm));
+    MPI_Info_free(&info);
+    MPI_Comm_set_errhandler(only.comm, MPI_ERRORS_RETURN);
+    MPIX_OK(MPIX_Host_stream_create(&only.stream));
+    MPIX_OK(MPIX_Create_queue(only.stream, &only.queue));
+    for (i = 0; i < last; ++i) {
+        if ((mpix_test.rank == last) || (mpix_test.rank == i)) {
+            pass_only((mpix_test.rank == last) ? i : last, requests,
+                      only.words);
+            MPIX_OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        }
+    }
+    if (mpix_test.rank != last) {
+        pass_only(last, only.requests, &only.words[2]);
+    }
+}
+
+/* Both fail, and their queue; what it waits for passes. */
+static void end_only(void)
+{
+    int i;
+
+    MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(only.queue));
+    for (i = 0; i < 2; ++i) {
+        MPIX_IS(MPI_ERR_OTHER, MPI_Wait(&only.requests[i], MPI_STATUS_IGNORE));
+    }
+    MPIX_OK(MPIX_Queue_free(&only.queue));
+    MPIX_OK(MPIX_Host_stream_synchronize(only.stream));
+    MPIX_OK(MPIX_Host_stream_free(&only.stream));
+}
 
 static void meet_barrier(int is_last)
 {
@@ -116,6 +177,7 @@ static void meet(int last)
     mpix_test_msg_t msg;
     int i;
 
+    meet_only(last);
     meet_barrier(mpix_test.rank == last);
     meet_window(last);
     if (mpix_test.rank != last) {
@@ -162,6 +224,7 @@ static void wait_in_vain(int last)
     MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(mpix_test.queue));
     end_barrier();
     end_window(last);
+    end_only();
     printf("mpix_death: rank %d survives, %d checks failed\n", mpix_test.rank,
            mpix_test.failed);
     fflush(NULL);

@@ -13,6 +13,7 @@
 #include "mpix_test.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -517,7 +518,7 @@ static void test_context(void)
 static void test_truncation(void)
 {
     int out[2] = {1, 2}, in[2] = {0, 0}, rc[2], class[2], i;
-    char text[MPI_MAX_ERROR_STRING] = "";
+    char text[MPI_MAX_ERROR_STRING] = "", peer[64];
     MPI_Request requests[2];
     MPIX_Queue queues[2];
 
@@ -538,8 +539,13 @@ static void test_truncation(void)
                (class[1] == MPI_ERR_TRUNCATE), "classes %d, %d", class[0],
                class[1]);
     MPIX_CHECK(in[1] == 0, "%d", in[1]);
-    if (mpix_test_text(rc[0], MPI_ERR_TRUNCATE, text)) {
-        MPIX_CHECK(strstr(text, "tag 11") != NULL, "%s", text);
+    for (i = 0; i < 2; ++i) {
+        snprintf(peer, sizeof(peer), (i == 0) ? "receive from rank %d, tag 11" :
+                                                "send to rank %d, tag 11",
+                 (i == 0) ? mpix_test.left : mpix_test.right);
+        if (mpix_test_text(rc[i], MPI_ERR_TRUNCATE, text)) {
+            MPIX_CHECK(strstr(text, peer) != NULL, "%s", text);
+        }
     }
     MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(queues[0]));
     MPIX_IS(MPI_ERR_OTHER, MPIX_Enqueue_send(out, 1, MPI_INT, mpix_test.right,
@@ -761,15 +767,24 @@ int main(int argc, char **argv)
         {"fail_matched", test_fail_matched},
         {"fail_unpack", test_fail_unpack},
         {"free_queue", test_free_queue},
+        {"calls", test_calls},
+        {"queue_threads", test_queue_threads},
+        {"some_say_so", test_some_say_so},
         {"random", test_random},
         {"lost", test_lost},
         {NULL, NULL}
+    };
+    static const mpix_test_case_t long_cases[] = { /* Only by name */
+        {"many_tags", test_many_tags}, {NULL, NULL}
     };
 
     mpix_test_init_thread(&argc, &argv, MPI_THREAD_FUNNELED);
     only = make_only("true");
     MPIX_OK(MPIX_Create_queue_comm(only, mpix_test.stream, &queue));
     mpix_test_cases(cases, argc, argv);
+    if (argc > 1) {
+        mpix_test_cases(long_cases, argc, argv);
+    }
     MPIX_OK(MPIX_Free_queue(queue));
     MPI_Comm_free(&only);
     return mpix_test_end("mpix_fifo");

@@ -15,4 +15,10 @@ MPI_Comm make_only(const char *value);
 /* The case random. */
 void test_random(void);
 
+/* Of mpix_fifo_calls.c. */
+void test_calls(void);
+void test_many_tags(void);
+void test_queue_threads(void);
+void test_some_say_so(void);
+
 #endif

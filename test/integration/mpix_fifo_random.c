@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_fifo_random.c - a random program of messages that are used once, on
- * several communicators that are for queues only.
+ * several communicators that are for queues only; where MPI may be called by
+ * threads one of them may be none.
  */
 #include "mpix_fifo.h"
 #include "mpix_test.h"
@@ -203,13 +204,16 @@ static void random_check(random_msg_t *msg)
     free(msg->buffer[1]);
 }
 
-static void random_comms(void)
+static void random_comms(uint64_t *all)
 {
     MPI_Info info;
-    int i;
+    int i, level;
 
+    MPI_Query_thread(&level);
     drawn_comms[0] = make_only("true");
-    drawn_comms[1] = make_only("true");
+    drawn_comms[1] = make_only(((draw(all, 2) == 0) &&
+                                (level == MPI_THREAD_MULTIPLE)) ?
+                               "false" : "true");
     MPIX_OK(MPI_Comm_split(MPI_COMM_WORLD, 0, mpix_test.size - mpix_test.rank,
                            &drawn_comms[2]));
     MPI_Info_create(&info);
@@ -236,7 +240,7 @@ void test_random(void)
     if (mpix_test.rank == 0) {
         printf("mpix_fifo.random: ST_SEED=%llu\n", (unsigned long long)seed);
     }
-    random_comms();
+    random_comms(&seed);
     mine = seed + (uint64_t)mpix_test.rank;
     for (i = 0; i < RANDOM_MSGS; ++i) {
         random_draw(&msgs[i], &seed, i);

@@ -203,12 +203,45 @@ static void run_window(void)
     MPI_Group_free(&world);
 }
 
+/* The same on a communicator that is for queues only, where MPI's send meets
+ * nothing: the queue's does, then. */
+static void run_only(void)
+{
+    MPI_Request request, plain = MPI_REQUEST_NULL;
+    int other = 0;
+    MPI_Comm comm;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpix_queue_only", "true");
+    MPIX_OK(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &comm));
+    MPI_Info_free(&info);
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPIX_Enqueue_recv(&word, 1, MPI_INT, 1, TAG, comm,
+                                  mpix_test.queue, &request));
+        MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
+        MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue));
+        MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Recv(&other, 1, MPI_INT, 1, TAG, comm, MPI_STATUS_IGNORE));
+    } else {
+        MPIX_OK(MPI_Isend(&other, 1, MPI_INT, 0, TAG, comm, &plain));
+        delay(NULL);
+        MPIX_OK(MPIX_Enqueue_send(&word, 1, MPI_INT, 0, TAG, comm,
+                                  mpix_test.queue, &request));
+        MPIX_OK(MPIX_Enqueue_start(mpix_test.queue));
+        MPIX_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        MPIX_OK(MPI_Wait(&plain, MPI_STATUS_IGNORE));
+    }
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"forget", run_forget}, {"tags", run_tags},   {"order", run_order},
         {"ring", run_order},    {"plain", run_plain}, {"start", run_start},
-        {"host", run_host},     {"once", run_once},   {"window", run_window},
+        {"host", run_host},     {"once", run_once},   {"only", run_only},
+        {"window", run_window},
         {NULL, NULL}
     };
 

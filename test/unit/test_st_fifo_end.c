@@ -18,6 +18,7 @@
 
 #define LEN    512
 #define ROUNDS 60
+#define MANY   2100 /* More than a card has counters */
 
 /* The NICs move them; else the hosts do */
 static int is_nic(void)
@@ -314,6 +315,41 @@ ST_CASE_CALL(few_counters, run_few(FAB_CALL_CNTR, FI_ENOSPC))
 
 /* It takes no deferred work: hosts carry out what is due */
 ST_CASE_CALL(few_entries, run_few(FAB_CALL_QUEUE_WORK, FI_EAGAIN))
+
+/* Sends that hold all counters of the card at once leave enough to the worker
+ * when they are over: another queue of it finds its own */
+ST_PAIR_CASE(counters_left)
+{
+    static ucp_st_req_h reqs[MANY][2];
+    static uint8_t sbuf[8], rbuf[8];
+    uint64_t gate = 0;
+    ucp_st_queue_h queue;
+    ucp_st_stats_t stats;
+    int i;
+
+    st_hold(a, &gate);
+    for (i = 0; i < MANY; ++i) {
+        reqs[i][0] = st_fifo_req(a, 1, sbuf, 8, 1);
+        reqs[i][1] = st_fifo_req(b, 0, rbuf, 8, 1);
+    }
+    st_batch_run(a);
+    st_batch_run(b);
+    do { /* all of them are matched */
+        ucp_st_worker_progress(a->worker);
+        ucp_st_worker_progress(b->worker);
+        stats = st_stats(a);
+    } while ((stats.fifo_nic + stats.fifo_put_cntr + stats.fifo_ucp) < MANY);
+    st_let_go(&gate);
+    for (i = 0; i < MANY; ++i) {
+        (void)st_msg_end(reqs[i][0], UCS_OK);
+        (void)st_msg_end(reqs[i][1], UCS_OK);
+    }
+    st_pair_sync(pair);
+    queue    = a->queue;
+    a->queue = st_queue(a, a->stream);
+    swap(pair, 1);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
+}
 
 /* A queue is destroyed with messages under way, which go on: some that nobody
  * asks about, a receive that the host waits for, and one that is not started */

@@ -180,11 +180,14 @@ static int mpix_fifo_give(mpix_msg_t *msg, const mpix_msg_args_t *args,
                       UCP_ST_MSG_PARAM_FIELD_PEER |
                       UCP_ST_MSG_PARAM_FIELD_TAG |
                       UCP_ST_MSG_PARAM_FIELD_SCOPE |
-                      UCP_ST_MSG_PARAM_FIELD_ACTUAL,
+                      UCP_ST_MSG_PARAM_FIELD_ACTUAL |
+                      UCP_ST_MSG_PARAM_FIELD_NAME,
         .buffer     = msg->buffer->start,
         .length     = msg->buffer->length,
         .tag        = (ucp_tag_t)args->tag,
-        .actual     = &msg->actual
+        .actual     = &msg->actual,
+        .rank       = args->rank,
+        .words      = "of a communicator that is for queues only"
     };
     ucs_status_t status;
     int rc;

@@ -65,7 +65,8 @@ enum ucp_st_msg_params_field {
     UCP_ST_MSG_PARAM_FIELD_TAG      = 1u << 3,
     UCP_ST_MSG_PARAM_FIELD_TAG_MASK = 1u << 4,
     UCP_ST_MSG_PARAM_FIELD_SCOPE    = 1u << 5,
-    UCP_ST_MSG_PARAM_FIELD_ACTUAL   = 1u << 6
+    UCP_ST_MSG_PARAM_FIELD_ACTUAL   = 1u << 6,
+    UCP_ST_MSG_PARAM_FIELD_NAME     = 1u << 7
 };
 
 
@@ -89,6 +90,11 @@ typedef struct ucp_st_msg_params {
                                    before the stream passes a wait for it, so
                                    that the stream may read it then; must live
                                    as long as the buffer. Not set if NULL */
+    int           rank;       /**< With UCP_ST_MSG_PARAM_FIELD_NAME, as the next
+                                   one, for texts: by what the program knows the
+                                   peer of a message of a FIFO */
+    const char    *words;     /**< What else it knows it by, behind rank and
+                                   tag; must live as long as the worker */
 } ucp_st_msg_params_t;
 
 

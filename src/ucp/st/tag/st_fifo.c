@@ -542,10 +542,17 @@ static void ucp_st_fifo_waits_msg(ucp_st_waits_t *waits,
     }
     ucp_st_waits_begin_of(waits, msg->nic->worker, "a message",
                           &msg->req->look);
-    ucp_st_waits_add(waits, "%s %lu of a FIFO, of %zu bytes %s peer 0x%lx, "
-                     "scope 0x%lx, tag 0x%lx: %s", is_send ? "send" : "receive",
-                     msg->number, msg->length, is_send ? "to" : "from",
-                     fifo->peer->uuid, fifo->id.scope, fifo->id.tag,
+    ucp_st_waits_add(waits, "%s %lu of a FIFO, of %zu bytes %s ",
+                     is_send ? "send" : "receive", msg->number, msg->length,
+                     is_send ? "to" : "from");
+    if (fifo->words != NULL) {
+        ucp_st_waits_add(waits, "rank %d, tag %lu, %s", fifo->rank,
+                         fifo->id.tag, fifo->words);
+    } else {
+        ucp_st_waits_add(waits, "peer 0x%lx, scope 0x%lx, tag 0x%lx",
+                         fifo->peer->uuid, fifo->id.scope, fifo->id.tag);
+    }
+    ucp_st_waits_add(waits, ": %s",
                      msg->is_ended ? "it has failed, and the NIC or UCP still "
                      "has its data" :
                      !msg->is_paired ? "the peer has not enqueued its half" :

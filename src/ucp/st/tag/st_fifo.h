@@ -121,6 +121,9 @@ typedef struct ucp_st_fifo {
     ucp_st_peer_t   *peer;
     ucp_st_key_id_t id;
     ucp_st_dir_t    dir;
+    int             rank;    /* by what the program knows the peer, for texts;
+                                with the next one */
+    const char      *words;  /* the user's; or NULL */
     uint64_t        count;   /* messages numbered so far */
     ucs_list_link_t msgs;    /* ucp_st_fifo_msg_t, by number */
     ucs_list_link_t heard;   /* ucp_st_fifo_heard_t of later numbers, in their
@@ -226,7 +229,8 @@ KHASH_INIT(ucp_st_fifos, ucp_st_fifo_key_t, ucp_st_fifo_t*, 1,
 typedef struct ucp_st_fifos {
     khash_t(ucp_st_fifos)   table;
     ucs_list_link_t         nics;   /* ucp_st_fifo_nic_t */
-    ucs_list_link_t         slots;  /* free ones */
+    ucs_list_link_t         slots;  /* free ones, so many: */
+    unsigned                num_slots;
     ucs_list_link_t         handed; /* ucp_st_fifo_msg_t, as in the next one */
     ucs_list_link_t         limited;
     int                     is_served;
@@ -268,7 +272,7 @@ static inline int ucp_st_fifo_is_send(const ucp_st_fifo_msg_t *msg)
 
 /** Give a request to its FIFO. The lock is not held. */
 ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
-                                 uint64_t scope);
+                                 const ucp_st_msg_params_t *params);
 
 /** A request that is not started goes. */
 void ucp_st_fifo_withdraw(ucp_st_req_t *req);

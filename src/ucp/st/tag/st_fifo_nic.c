@@ -28,6 +28,10 @@
  * long to cancel one as many; seconds */
 #define UCP_ST_FIFO_SLACK_TIME 0.01
 
+/* Counters that are kept for sends to come: other queues, and operations, find
+ * what is more than that */
+#define UCP_ST_FIFO_MAX_FREE 256
+
 _Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
 
 int ucp_st_fifo_nic_reaches(ucp_st_peer_t *peer)
@@ -90,11 +94,15 @@ static ucp_st_fifo_slot_t *ucp_st_fifo_slot_create(ucp_st_trig_rail_t *rail)
 /* NULL: there is no counter */
 static ucp_st_fifo_slot_t *ucp_st_fifo_slot_get(ucp_st_fifo_nic_t *nic)
 {
-    ucs_list_link_t *slots = &ucp_st_fifos(nic->worker)->slots;
+    ucp_st_fifos_t *fifos = ucp_st_fifos(nic->worker);
     ucp_st_fifo_slot_t *slot;
 
-    slot = ucs_list_is_empty(slots) ? ucp_st_fifo_slot_create(nic->rail) :
-           ucs_list_extract_head(slots, ucp_st_fifo_slot_t, list);
+    if (fifos->num_slots == 0) {
+        slot = ucp_st_fifo_slot_create(nic->rail);
+    } else {
+        --fifos->num_slots;
+        slot = ucs_list_extract_head(&fifos->slots, ucp_st_fifo_slot_t, list);
+    }
     if (slot != NULL) {
         ++slot->uses;
     }
@@ -106,11 +114,14 @@ static ucp_st_fifo_slot_t *ucp_st_fifo_slot_get(ucp_st_fifo_nic_t *nic)
 static void ucp_st_fifo_slot_put(ucp_st_fifo_nic_t *nic,
                                  ucp_st_fifo_slot_t *slot)
 {
-    if ((slot->mem == NULL) ||
+    ucp_st_fifos_t *fifos = ucp_st_fifos(nic->worker);
+
+    if ((slot->mem == NULL) || (fifos->num_slots >= UCP_ST_FIFO_MAX_FREE) ||
         ((2 * (slot->uses + 1)) > (nic->rail->attr.max_count / 2))) {
         ucp_st_fifo_slot_destroy(slot, nic->rail);
     } else {
-        ucs_list_add_head(&ucp_st_fifos(nic->worker)->slots, &slot->list);
+        ucs_list_add_head(&fifos->slots, &slot->list);
+        ++fifos->num_slots;
     }
 }
 

@@ -67,10 +67,10 @@ void ucp_st_fifo_note(const ucp_st_fifo_msg_t *msg, int is_staged)
 }
 
 ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
-                                 uint64_t scope)
+                                 const ucp_st_msg_params_t *params)
 {
     ucp_st_worker_h worker = queue->worker;
-    ucp_st_key_id_t id     = {.tag = req->tag, .scope = scope};
+    ucp_st_key_id_t id     = {.tag = req->tag, .scope = params->scope};
     ucp_st_fifo_msg_t *msg;
     ucs_status_t status;
 
@@ -92,6 +92,10 @@ ucs_status_t ucp_st_fifo_enqueue(ucp_st_req_t *req, ucp_st_queue_h queue,
         ucp_st_worker_unlock(worker);
         free(msg);
         return UCS_ERR_NO_MEMORY;
+    }
+    if (params->field_mask & UCP_ST_MSG_PARAM_FIELD_NAME) {
+        msg->fifo->rank  = params->rank;
+        msg->fifo->words = params->words;
     }
     msg->nic     = ucp_st_fifo_queue(queue)->nic;
     msg->req     = req;

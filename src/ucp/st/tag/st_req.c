@@ -77,7 +77,7 @@ static ucs_status_t ucp_st_req_open(ucp_st_req_t *req,
                                     const ucp_st_msg_params_t *params)
 {
     return (params->field_mask & UCP_ST_MSG_PARAM_FIELD_SCOPE) ?
-           ucp_st_fifo_enqueue(req, req->queue, params->scope) :
+           ucp_st_fifo_enqueue(req, req->queue, params) :
            ucp_st_batch_make_ready(req->worker);
 }
 
