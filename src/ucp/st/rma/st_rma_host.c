@@ -24,7 +24,6 @@
 #include "rma/st_rma.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
-#include "core/st_stage.h"
 #include "core/st_ucp.h"
 #include "ctrl/st_ctrl.h"
 
@@ -520,7 +519,7 @@ static ucs_status_t ucp_st_rma_job_get_mem(ucp_st_rma_job_t *job)
         if (job->mem == NULL) {
             return UCS_ERR_INVALID_ADDR;
         }
-        if (ucp_st_stage_is_device(&job->mem->memory)) {
+        if (!job->mem->memory.is_hosts) {
             return UCS_ERR_UNSUPPORTED;
         }
     }
