@@ -93,6 +93,7 @@ extern const pp_ops_t pp_st_ready_ops;
 extern const pp_ops_t pp_st_hpe_ops;
 extern const pp_ops_t pp_st_fifo_ops;
 extern const pp_ops_t pp_st_mpich_ops;
+extern const pp_ops_t pp_st_win_ops;
 
 
 /* Allocates buffers for messages of up to 'max_size', where the stream's

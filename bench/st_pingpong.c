@@ -45,7 +45,7 @@ typedef struct pp_app {
 static const pp_ops_t *const pp_ops[BENCH_NUM_VARIANTS] = {
     &pp_mpi_ops, &pp_st_ops, &pp_st_ready_ops, NULL, NULL, NULL, NULL,
     &pp_st_hpe_ops, NULL, NULL, NULL, &pp_mpi_device_ops, &pp_nccl_ops,
-    &pp_nvshmem_ops, &pp_st_fifo_ops, NULL, &pp_st_mpich_ops
+    &pp_nvshmem_ops, &pp_st_fifo_ops, NULL, &pp_st_mpich_ops, &pp_st_win_ops
 };
 
 static const char pp_help[] =
@@ -217,6 +217,7 @@ int main(int argc, char **argv)
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
                          BENCH_VARIANTS_ONCE | BENCH_VARIANT_MPICH |
+                         BENCH_VARIANT_WIN |
                          BENCH_VARIANT_MPI_DEVICE |
                          BENCH_VARIANT_NCCL | BENCH_VARIANT_NVSHMEM
             },

@@ -39,10 +39,11 @@ all=
 with_mpi=$(st_value "$build" MPI_LIBS)
 for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
               "$top"/src/prov/cxiemu/api/rdma/*.h \
-              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi}.h \
+              "$top"/contrib/openmpi/mpix_queue/mpix_{queue,queue_*,halo,host_*,mpi,win}.h \
               "$top"/contrib/openmpi/mpix_queue/compat/*.h; do
     [ -f "$header" ] || continue
     case $header in
+    */compat/mpix_libmp.h) continue ;; # Not public
     */mpix_queue/*.h) [ -n "$with_mpi" ] || continue ;;
     esac
     case $header in

@@ -14,7 +14,7 @@ LIBC = (r"(aio|assert|ctype|dirent|dlfcn|endian|errno|execinfo|fcntl|float|getop
         r"\.h|(sys|linux|net|netinet|arpa)/.*|config\.h|ucx_st_config\.h")
 OURS = (r"ucs_gstream(_event|_group|_memory)?\.h|ucs_trace\.h|uct_trig(_stats)?\.h|"
         r"ucp_st(_batch|_channel|_def|_device|_mem|_msg|_rma)?\.h|"
-        r"mpix_(queue(_device)?|mpi)\.h")
+        r"mpix_(queue(_device)?|mpi|win)\.h")
 # What libucx-dev installs
 UCX_API = (r"ucp/api/.*|uct/api/.*|"
            r"ucs/(arch|config|datastruct|memory|sys|time|type)/.*")
@@ -24,7 +24,7 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 # for some files, by their names, what else
 FOLDERS = [
     ("src/ucs_ext",
-     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_gate|_group|_ipc|_memory|_pair)?|"
+     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_gate|_group|_ipc|_memory|_pair|_word)?|"
      r"hiprtc|ledger|loaded|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
@@ -43,7 +43,7 @@ FOLDERS = [
     ("contrib", OUTSIDE,
      r"/hook_", r"ompi_config\.h|ompi/mca/hook/.*"),
     ("contrib/openmpi/mpix_queue", rf"{OUTSIDE}|ucs_(backoff|gstream_gate|thread)\.h|mpix_(halo|host_\w+)\.h",
-     r"/mpix_f08\.h$", r"ISO_Fortran_binding\.h"),
+     r"/(mpix_f08|mp)\.h$", r"ISO_Fortran_binding\.h|cuda(_runtime)?\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h|"
               r"compat/mpich_stream\.h",
@@ -62,7 +62,7 @@ FOLDERS = [
     ("test/integration", rf"{OUTSIDE}|CUnit/.*",
      r"/fab_|/compat_|/mpix_(device|fifo_random|once)\.c$",
      r"setjmp\.h|rdma/.*|mpi(x_queue_comm|_queue_paper|x_host_stream)\.h|"
-     r"(compat/)?(mpich_stream|stream-triggering)\.h"),
+     r"(compat/)?(mp|mpich_stream|stream-triggering)\.h"),
 ]
 OWN = {folder for folder, *_ in FOLDERS}
 # Files of src/ucs_ext that the emulated card or the benchmarks share with the
@@ -98,6 +98,7 @@ LAYERS = {
         "coll": r"mpix_\w+\.h|(binding|request|coll)/.*",
         "once": r"mpix_\w+\.h|(binding|request|once)/.*",
         "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
+        "win": r"mpix_\w+\.h|(binding|request|coll|once|call|win)/.*",
         "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
         "compat": r"mpix_\w+\.h|(binding|request|once|compat)/.*",
         "fortran": r"mpix_\w+\.h|fortran/.*",

@@ -101,6 +101,8 @@ by_pkg_config()
         expect "$what, ucx-st-mpicc" 'libmpix_queue' finds_libraries "$dir/hpe"
         expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api mpich \
             "$top/examples/st_mpich.c" -o "$dir/mpich"
+        expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api libmp \
+            "$temp/libmp.c" -o "$dir/libmp"
     }
     [ -e "$libdir/libmpix_queue_f08.so" ] || return 0
     expect "$what, ucx-st-f08" '' compile ucx-st-f08 "$dir/ring" mpifort \
@@ -242,6 +244,14 @@ forgets_build()
     done < <(find "$prefix/bin" "$prefix/lib" "$prefix/libexec" -type f)
 }
 
+cat >"$temp/libmp.c" <<'STEOF'
+#include <mp.h>
+int main(void)
+{
+    int version;
+    return mp_query_param(MP_PARAM_VERSION, &version) != MP_SUCCESS;
+}
+STEOF
 cat >"$temp/lanes.c" <<'STEOF'
 #include <ucp_st.h>
 int main(void)

@@ -75,7 +75,8 @@ def declared(path):
         line = " ".join(line.split())
         match = (re.match(r"extern [^()]*?(\w+)(\[.*\])?$", line) or
                  re.match(r"[^()=]*?\b(\w+) ?\(", line))
-        if match and not re.match("static |typedef |.* BODY|BODY", line):
+        if (match and not match[1].isupper() and # A macro
+                not re.match("static |typedef |.* BODY|BODY", line)):
             names.add(match[1])
     return names
 

@@ -329,15 +329,28 @@ ucs_status_t ucs_gstream_detect(void *handle, ucs_gstream_type_t *type_p)
 }
 
 /* What is wrong with the word of a command; NULL if nothing. */
-static const char *gstream_check_word(const volatile uint64_t *address)
+static const char *gstream_check_place(const volatile void *address,
+                                       size_t size)
 {
     if (address == NULL) {
         return "NULL word";
     }
-    if (((uintptr_t)address % sizeof(*address)) != 0) {
-        return "misaligned word";
+    return (((uintptr_t)address % size) != 0) ? "misaligned word" : NULL;
+}
+
+static const char *gstream_check_word(const volatile uint64_t *address)
+{
+    return gstream_check_place(address, sizeof(*address));
+}
+
+static const char *gstream_check_word32(const ucs_gstream_cmd_t *cmd)
+{
+    if ((cmd->type == UCS_GSTREAM_CMD_WAIT32) &&
+        ((unsigned)cmd->u.word32.cmp > UCS_GSTREAM_CMP_AND)) {
+        return "unknown comparison";
     }
-    return NULL;
+    return gstream_check_place(cmd->u.word32.address,
+                               sizeof(*cmd->u.word32.address));
 }
 
 /* What is wrong with a kernel; NULL if nothing. */
@@ -433,11 +446,17 @@ static const char *gstream_check_cmd(ucs_gstream_h stream,
     case UCS_GSTREAM_CMD_WAITALL:
     case UCS_GSTREAM_CMD_COPY2D:
     case UCS_GSTREAM_CMD_PAIRS:
+    case UCS_GSTREAM_CMD_WRITE32:
+    case UCS_GSTREAM_CMD_WAIT32:
         break; /* here they would make a jump table of the switch */
     }
 
     if (cmd->type == UCS_GSTREAM_CMD_LAUNCH) {
         return gstream_check_launch(cmd);
+    }
+    if ((cmd->type == UCS_GSTREAM_CMD_WRITE32) ||
+        (cmd->type == UCS_GSTREAM_CMD_WAIT32)) {
+        return gstream_check_word32(cmd);
     }
     if (cmd->type == UCS_GSTREAM_CMD_COPY2D) {
         return gstream_check_rect(cmd->u.copy2d.dst, cmd->u.copy2d.src,

@@ -72,6 +72,7 @@ enum {
     GSTREAM_CUDA_RETAIN,
     GSTREAM_CUDA_ENABLE_PEER,
     GSTREAM_CUDA_WAIT64,
+    GSTREAM_CUDA_WAIT32,
     GSTREAM_CUDA_COPY,
     GSTREAM_CUDA_COPY2D,
     GSTREAM_CUDA_LAUNCH,
@@ -86,6 +87,8 @@ typedef int (*gstream_cuda_retain_func_t)(void **context_p, int device);
 typedef int (*gstream_cuda_peer_func_t)(void *context, unsigned flags);
 typedef int (*gstream_cuda_wait64_func_t)(void *stream, uint64_t address,
                                           uint64_t value, unsigned flags);
+typedef int (*gstream_cuda_wait32_func_t)(void *stream, uint64_t address,
+                                          uint32_t value, unsigned flags);
 typedef int (*gstream_cuda_copy_func_t)(uint64_t dst, uint64_t src,
                                         size_t length, void *stream);
 typedef int (*gstream_cuda_copy2d_func_t)(const gstream_cuda_copy2d_t *copy,
@@ -208,6 +211,14 @@ static int gstream_cuda_wait64(const gstream_gpu_t *gpu, void *native,
 {
     return GSTREAM_CUDA_CALL(gpu, gstream_cuda_wait64_func_t,
                              GSTREAM_CUDA_WAIT64)(native, address, value,
+                                                  flags);
+}
+
+static int gstream_cuda_wait32(const gstream_gpu_t *gpu, void *native,
+                               uint64_t address, uint32_t value, unsigned flags)
+{
+    return GSTREAM_CUDA_CALL(gpu, gstream_cuda_wait32_func_t,
+                             GSTREAM_CUDA_WAIT32)(native, address, value,
                                                   flags);
 }
 
@@ -399,6 +410,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
     GSTREAM_CUDA_NAME(get_range, "cuCtxGetStreamPriorityRange"),
     GSTREAM_CUDA_NAME(write64, "cuStreamWriteValue64_v2",
                       "cuStreamWriteValue64"),
+    GSTREAM_CUDA_NAME(write32, "cuStreamWriteValue32_v2",
+                      "cuStreamWriteValue32"),
     GSTREAM_CUDA_NAME(batch, "cuStreamBatchMemOp_v2", "cuStreamBatchMemOp"),
     GSTREAM_CUDA_NAME(query, "cuStreamQuery"),
     GSTREAM_CUDA_NAME(synchronize, "cuStreamSynchronize"),
@@ -436,6 +449,8 @@ static const gstream_gpu_name_t gstream_cuda_names[] = {
                       "cuCtxEnablePeerAccess"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT64], "cuStreamWaitValue64_v2",
                       "cuStreamWaitValue64"),
+    GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_WAIT32], "cuStreamWaitValue32_v2",
+                      "cuStreamWaitValue32"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY], "cuMemcpyAsync"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_COPY2D], "cuMemcpy2DAsync_v2"),
     GSTREAM_CUDA_NAME(special[GSTREAM_CUDA_LAUNCH], "cuLaunchHostFunc"),
@@ -456,6 +471,7 @@ static const gstream_gpu_ops_t gstream_cuda_gpu_ops = {
     .leave          = gstream_cuda_leave,
     .enable_peer    = gstream_cuda_enable_peer,
     .wait64         = gstream_cuda_wait64,
+    .wait32         = gstream_cuda_wait32,
     .copy           = gstream_cuda_copy,
     .launch         = gstream_cuda_launch,
     .load           = gstream_cuda_load,

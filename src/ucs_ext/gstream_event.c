@@ -397,7 +397,7 @@ ucs_status_t ucs_gstream_event_synchronize(ucs_gstream_event_h event)
     status = gstream_record_test(record);
     while ((status == UCS_INPROGRESS) && !gstream_record_is_passed(record)) {
         if (!gstream_pace_step(&pace)) {
-            gstream_sleep_until(record->word, 1, NULL);
+            gstream_sleep_until(record->word, 1, GSTREAM_SLEEP_64, NULL);
             status = gstream_record_test(record);
         }
     }

@@ -50,9 +50,11 @@ enum {
 
 /** Operations of a batch, and flags; of both runtimes. */
 enum {
+    GSTREAM_GPU_OP_WAIT32       = 1,
+    GSTREAM_GPU_OP_WRITE32      = 2,
     GSTREAM_GPU_OP_WAIT64       = 4,
     GSTREAM_GPU_OP_WRITE64      = 5,
-    GSTREAM_GPU_WAIT_GEQ        = 0,
+    GSTREAM_GPU_WAIT_GEQ        = 0, /**< The next two: ucs_gstream_cmp_t */
     GSTREAM_GPU_WAIT_FLUSH      = 1 << 30,
     GSTREAM_GPU_REGISTER_ALL    = 1, /**< For all contexts */
     GSTREAM_GPU_REGISTER_MAP    = 2,
@@ -126,6 +128,8 @@ typedef struct gstream_gpu_calls {
     int (*get_range)(int *least_p, int *greatest_p);
     int (*write64)(void *stream, uint64_t address, uint64_t value,
                    unsigned flags);
+    int (*write32)(void *stream, uint64_t address, uint32_t value,
+                   unsigned flags);
     int (*batch)(void *stream, unsigned count, gstream_gpu_op_t *ops,
                  unsigned flags); /* Or NULL */
     int (*query)(void *stream);
@@ -150,7 +154,7 @@ typedef struct gstream_gpu_calls {
     int (*clear)(void); /* The same, and forgets it; with `last` */
     gstream_gpu_ipc_calls_t ipc; /* One without a remark NULL: there is none
                                     of it */
-    void *special[12]; /**< Functions that only this runtime's file calls */
+    void *special[13]; /**< Functions that only this runtime's file calls */
 } gstream_gpu_calls_t;
 
 
@@ -197,6 +201,8 @@ typedef struct gstream_gpu_ops {
 
     int (*wait64)(const gstream_gpu_t *gpu, void *native, uint64_t address,
                   uint64_t value, unsigned flags);
+    int (*wait32)(const gstream_gpu_t *gpu, void *native, uint64_t address,
+                  uint32_t value, unsigned flags);
 
     /** Enqueue a UCS_GSTREAM_CMD_COPY, not empty, or a UCS_GSTREAM_CMD_COPY2D
      *  of two rows or more. gstream_gpu_copy() calls it. */

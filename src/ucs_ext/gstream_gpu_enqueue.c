@@ -120,6 +120,21 @@ int gstream_gpu_reaches(ucs_gstream_h super, const volatile uint64_t *word)
     return is_reached;
 }
 
+/* The word of an operation, whose other members are set */
+static ucs_status_t gstream_gpu_set_word(gstream_gpu_stream_t *stream,
+                                         const volatile uint64_t *word,
+                                         gstream_gpu_op_t *op)
+{
+    if (gstream_gpu_map_word(stream, word, &op->address) != UCS_OK) {
+        ucs_error("%s stream %p: the device does not reach word %p: it is "
+                  "neither in memory of the runtime nor in a range of "
+                  "ucs_gstream_memory_add() that the runtime takes",
+                  stream->gpu->name, (void*)stream, (void*)word);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
+}
+
 /* A store or a wait, at a place in the stream's scratch memory */
 static ucs_status_t gstream_gpu_set_op(gstream_gpu_stream_t *stream,
                                        const volatile uint64_t *word,
@@ -135,14 +150,29 @@ static ucs_status_t gstream_gpu_set_op(gstream_gpu_stream_t *stream,
                   "compares cyclically", stream->gpu->name, (void*)stream);
         return UCS_ERR_INVALID_PARAM;
     }
-    if (gstream_gpu_map_word(stream, word, &op->address) != UCS_OK) {
-        ucs_error("%s stream %p: the device does not reach word %p: it is "
-                  "neither in memory of the runtime nor in a range of "
-                  "ucs_gstream_memory_add() that the runtime takes",
-                  stream->gpu->name, (void*)stream, (void*)word);
+    return gstream_gpu_set_word(stream, word, op);
+}
+
+/* The same of 32 bits */
+static ucs_status_t gstream_gpu_set_op32(gstream_gpu_stream_t *stream,
+                                         const ucs_gstream_cmd_t *cmd,
+                                         gstream_gpu_op_t *op)
+{
+    int is_wait = (cmd->type == UCS_GSTREAM_CMD_WAIT32);
+
+    memset(op, 0, sizeof(*op));
+    op->operation = is_wait ? GSTREAM_GPU_OP_WAIT32 : GSTREAM_GPU_OP_WRITE32;
+    op->value     = cmd->u.word32.value;
+    op->flags     = is_wait ? (cmd->u.word32.cmp | stream->wait_flags) : 0;
+    if (is_wait && (cmd->u.word32.cmp == UCS_GSTREAM_CMP_GE) &&
+        (cmd->u.word32.value > INT32_MAX)) {
+        ucs_error("%s stream %p: wait for a word of 32 bits to be 2^31 or more:"
+                  " the device compares cyclically", stream->gpu->name,
+                  (void*)stream);
         return UCS_ERR_INVALID_PARAM;
     }
-    return UCS_OK;
+    return gstream_gpu_set_word(
+            stream, (const volatile uint64_t*)cmd->u.word32.address, op);
 }
 
 /* Room in the scratch memory for commands */
@@ -198,6 +228,10 @@ static ucs_status_t gstream_gpu_make_ops(gstream_gpu_stream_t *stream,
         return gstream_gpu_set_op(stream, cmd->u.word.address,
                                   cmd->u.word.value,
                                   cmd->type != UCS_GSTREAM_CMD_WRITE64, ops);
+    case UCS_GSTREAM_CMD_WRITE32:
+    case UCS_GSTREAM_CMD_WAIT32:
+        *num_p = 1;
+        return gstream_gpu_set_op32(stream, cmd, ops);
     case UCS_GSTREAM_CMD_WAITALL:
         *num_p = cmd->u.waitall.count;
         words  = cmd->u.waitall.words;
@@ -273,7 +307,8 @@ static int gstream_gpu_is_wait(const ucs_gstream_cmd_t *cmd)
 {
     return (cmd->type == UCS_GSTREAM_CMD_WAIT64) ||
            (cmd->type == UCS_GSTREAM_CMD_HELP64) ||
-           (cmd->type == UCS_GSTREAM_CMD_WAITALL);
+           (cmd->type == UCS_GSTREAM_CMD_WAITALL) ||
+           (cmd->type == UCS_GSTREAM_CMD_WAIT32);
 }
 
 static unsigned gstream_gpu_no_barrier(const gstream_gpu_stream_t *stream)
@@ -430,6 +465,28 @@ static void gstream_gpu_relax_stores(const gstream_gpu_stream_t *stream,
     }
 }
 
+/* Enqueues one store or wait. A result of the runtime. */
+static int gstream_gpu_run_op(const gstream_gpu_stream_t *stream,
+                              const gstream_gpu_op_t *op)
+{
+    const gstream_gpu_t *gpu = stream->gpu;
+
+    switch (op->operation) {
+    case GSTREAM_GPU_OP_WAIT64:
+        return gpu->ops->wait64(gpu, stream->native, op->address, op->value,
+                                op->flags);
+    case GSTREAM_GPU_OP_WAIT32:
+        return gpu->ops->wait32(gpu, stream->native, op->address,
+                                (uint32_t)op->value, op->flags);
+    case GSTREAM_GPU_OP_WRITE32:
+        return gpu->calls.write32(stream->native, op->address,
+                                  (uint32_t)op->value, op->flags);
+    default:
+        return gpu->calls.write64(stream->native, op->address, op->value,
+                                  op->flags);
+    }
+}
+
 /* Enqueues stores and waits, and counts the calls that were made. A result of
  * the runtime. */
 static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
@@ -453,15 +510,8 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
             continue;
         }
         num = has_batch ? ucs_min(count - i, GSTREAM_GPU_BATCH_MAX) : 1;
-        if (has_batch) {
-            result = gpu->calls.batch(stream->native, num, &ops[i], 0);
-        } else if (ops[i].operation == GSTREAM_GPU_OP_WAIT64) {
-            result = gpu->ops->wait64(gpu, stream->native, ops[i].address,
-                                      ops[i].value, ops[i].flags);
-        } else {
-            result = gpu->calls.write64(stream->native, ops[i].address,
-                                        ops[i].value, ops[i].flags);
-        }
+        result = has_batch ? gpu->calls.batch(stream->native, num, &ops[i], 0) :
+                             gstream_gpu_run_op(stream, &ops[i]);
         *num_calls += (result == GSTREAM_GPU_OK);
     }
     return result;

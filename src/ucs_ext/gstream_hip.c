@@ -54,6 +54,7 @@ enum {
     GSTREAM_HIP_GET_PRIORITY,
     GSTREAM_HIP_STREAM_DEVICE, /* Or NULL: since ROCm 5.6 */
     GSTREAM_HIP_WAIT64,
+    GSTREAM_HIP_WAIT32,
     GSTREAM_HIP_COPY,
     GSTREAM_HIP_COPY2D,
     GSTREAM_HIP_LAUNCH,        /* Or NULL: Debian 12's HIP 5.2 has it in the
@@ -69,6 +70,9 @@ typedef int (*gstream_hip_stream_func_t)(void *stream, int *value_p);
 typedef int (*gstream_hip_wait64_func_t)(void *stream, void *address,
                                          uint64_t value, unsigned flags,
                                          uint64_t mask);
+typedef int (*gstream_hip_wait32_func_t)(void *stream, void *address,
+                                         uint32_t value, unsigned flags,
+                                         uint32_t mask);
 typedef int (*gstream_hip_copy_func_t)(void *dst, const void *src,
                                        size_t length, int kind, void *stream);
 typedef int (*gstream_hip_copy2d_func_t)(void *dst, size_t dst_pitch,
@@ -173,6 +177,15 @@ static int gstream_hip_wait64(const gstream_gpu_t *gpu, void *native,
                             GSTREAM_HIP_WAIT64)(native,
                                                 (void*)(uintptr_t)address,
                                                 value, flags, UINT64_MAX);
+}
+
+static int gstream_hip_wait32(const gstream_gpu_t *gpu, void *native,
+                              uint64_t address, uint32_t value, unsigned flags)
+{
+    return GSTREAM_HIP_CALL(gpu, gstream_hip_wait32_func_t,
+                            GSTREAM_HIP_WAIT32)(native,
+                                                (void*)(uintptr_t)address,
+                                                value, flags, UINT32_MAX);
 }
 
 static int gstream_hip_copy1d(const gstream_gpu_t *gpu, void *native, void *dst,
@@ -419,6 +432,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME(destroy, "hipStreamDestroy"),
     GSTREAM_HIP_NAME(get_range, "hipDeviceGetStreamPriorityRange"),
     GSTREAM_HIP_NAME(write64, "hipStreamWriteValue64"),
+    GSTREAM_HIP_NAME(write32, "hipStreamWriteValue32"),
     GSTREAM_HIP_NAME(query, "hipStreamQuery"),
     GSTREAM_HIP_NAME(synchronize, "hipStreamSynchronize"),
     GSTREAM_HIP_NAME(event_create, "hipEventCreateWithFlags"),
@@ -451,6 +465,7 @@ static const gstream_gpu_name_t gstream_hip_names[] = {
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_STREAM_DEVICE],
                              "hipStreamGetDevice"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_WAIT64], "hipStreamWaitValue64"),
+    GSTREAM_HIP_NAME(special[GSTREAM_HIP_WAIT32], "hipStreamWaitValue32"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY], "hipMemcpyAsync"),
     GSTREAM_HIP_NAME(special[GSTREAM_HIP_COPY2D], "hipMemcpy2DAsync"),
     GSTREAM_HIP_NAME_OR_NULL(special[GSTREAM_HIP_LAUNCH], "hipLaunchHostFunc"),
@@ -474,6 +489,7 @@ static const gstream_gpu_ops_t gstream_hip_gpu_ops = {
     .leave          = gstream_hip_leave,
     .enable_peer    = gstream_hip_enable_peer,
     .wait64         = gstream_hip_wait64,
+    .wait32         = gstream_hip_wait32,
     .copy           = gstream_hip_copy,
     .launch         = gstream_hip_launch,
     .load           = gstream_hip_load,

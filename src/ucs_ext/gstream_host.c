@@ -156,6 +156,18 @@ static void gstream_host_write(const ucs_gstream_cmd_t *cmd)
     __atomic_store_n(cmd->u.word.address, cmd->u.word.value, __ATOMIC_RELEASE);
 }
 
+/* Kept out of the loops over commands, as it is seldom. No emulated device has
+ * words of 32 bits. */
+static UCS_F_NOINLINE void
+gstream_host_run_write32(const ucs_gstream_cmd_t *cmd)
+{
+    ucs_memory_bus_store_fence();
+    __atomic_store_n(cmd->u.word32.address, cmd->u.word32.value,
+                     __ATOMIC_RELEASE);
+    gstream_sleep_fence();
+    gstream_sleep_wake((const volatile uint64_t*)cmd->u.word32.address);
+}
+
 /* Runs the stores that the commands begin with; one fence for all of them. */
 static size_t gstream_host_run_writes(const ucs_gstream_cmd_t *cmds,
                                       size_t count)
@@ -220,6 +232,7 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
     case UCS_GSTREAM_CMD_WAIT64:
     case UCS_GSTREAM_CMD_HELP64:
     case UCS_GSTREAM_CMD_WAITALL:
+    case UCS_GSTREAM_CMD_WAIT32:
         return gstream_wait_run(&host->config, cmds, count);
     case UCS_GSTREAM_CMD_COPY:
         gstream_host_run_copy(cmds);
@@ -227,12 +240,15 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
     case UCS_GSTREAM_CMD_LAUNCH:
     case UCS_GSTREAM_CMD_COPY2D:
     case UCS_GSTREAM_CMD_PAIRS:
+    case UCS_GSTREAM_CMD_WRITE32:
         break; /* here they would make a jump table of the switch */
     }
 
     /* The front lets no other type through */
     if (ucs_unlikely(cmds->type == UCS_GSTREAM_CMD_COPY2D)) {
         gstream_host_run_copy2d(cmds);
+    } else if (ucs_unlikely(cmds->type == UCS_GSTREAM_CMD_WRITE32)) {
+        gstream_host_run_write32(cmds);
     } else {
         gstream_host_run_kernel(cmds->u.launch.func,
                                 (void*)cmds->u.launch.args); /* the ring's */
@@ -305,6 +321,7 @@ static size_t gstream_host_try(gstream_host_t *host,
     host->num_met             += left - wait.count;
     host->task.sleeper.address = wait.words->address;
     host->task.value           = wait.words->value;
+    host->task.how             = wait.how;
     host->task.helper          = wait.helper;
     return 0;
 }

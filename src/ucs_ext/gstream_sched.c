@@ -207,8 +207,8 @@ static void gstream_sched_look(gstream_sched_t *sched)
     gstream_sched_drain(sched);
     ucs_list_for_each_safe(task, next, &sched->waiting, list) {
         if (task->is_called ||
-            (__atomic_load_n(task->sleeper.address, __ATOMIC_ACQUIRE) <
-             task->value)) {
+            !gstream_sleep_is_met(task->sleeper.address, task->value,
+                                  task->how)) {
             continue;
         }
         gstream_sched_end_wait(task);

@@ -79,6 +79,7 @@ typedef struct gstream_task {
                                          runs the task */
     uint64_t             value;     /**< Smallest one that ends the wait; as
                                          sleeper.address */
+    unsigned             how;       /**< Or what it is compared as; the same */
     const ucs_gstream_helper_t *helper; /**< Of the wait, or NULL; as
                                          sleeper.address */
     ucs_list_link_t      help_list; /**< Of helpers, unless is_called */

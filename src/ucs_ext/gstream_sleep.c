@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gstream_sleep.c - sleeping on a 64-bit word of memory. */
+/* gstream_sleep.c - sleeping on a word of memory. */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
 #endif
@@ -76,7 +76,7 @@ void gstream_sleeper_remove(gstream_sleeper_t *sleeper)
 }
 
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
-                         const ucs_gstream_helper_t *helper)
+                         unsigned how, const ucs_gstream_helper_t *helper)
 {
     ucs_gstream_notify_t own     = {0}; /* without a helper */
     ucs_gstream_notify_t *notify = (helper != NULL) ? helper->notify : &own;
@@ -99,7 +99,7 @@ void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
             helper->func(helper->arg, UCS_GSTREAM_HELP_SLEEP)) {
             break;
         }
-        if (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) {
+        if (gstream_sleep_is_met(address, value, how)) {
             break;
         }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gstream_sleep.h - sleeping on a 64-bit word of memory.
+ * gstream_sleep.h - sleeping on a word of memory.
  *
  * The word belongs to the user and may be stored to by a stream, by a thread
  * that then calls ucs_gstream_wake(), or by something that knows nothing of
@@ -56,11 +56,32 @@ void gstream_sleeper_add(gstream_sleeper_t *sleeper);
 void gstream_sleeper_remove(gstream_sleeper_t *sleeper);
 
 
-/** Sleep until the word is >= value, in a load with acquire order, or @a
- *  helper, which may be NULL, has moved something: what goes on need not be
- *  slept for part by part. */
+/** How a word is compared with a value: >=, with 64 bits; or with 32, as a
+ *  ucs_gstream_cmp_t says, to which the second is added. */
+enum {
+    GSTREAM_SLEEP_64 = 0,
+    GSTREAM_SLEEP_32 = 1
+};
+
+
+/** Whether a word is met, in a load with acquire order. One of 32 bits stands
+ *  at the address all the same. */
+static inline int gstream_sleep_is_met(const volatile uint64_t *address,
+                                       uint64_t value, unsigned how)
+{
+    return (how == GSTREAM_SLEEP_64) ?
+                   (__atomic_load_n(address, __ATOMIC_ACQUIRE) >= value) :
+                   ucs_gstream_compare32((const volatile uint32_t*)address,
+                                         (uint32_t)value,
+                                         (ucs_gstream_cmp_t)
+                                                 (how - GSTREAM_SLEEP_32));
+}
+
+
+/** Sleep until the word is met, or @a helper, which may be NULL, has moved
+ *  something: what goes on need not be slept for part by part. */
 void gstream_sleep_until(const volatile uint64_t *address, uint64_t value,
-                         const ucs_gstream_helper_t *helper);
+                         unsigned how, const ucs_gstream_helper_t *helper);
 
 
 /** Wake those who sleep on the word. The caller has stored to it and then

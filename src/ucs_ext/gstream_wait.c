@@ -42,7 +42,7 @@ static const char *gstream_wait_poll(const gstream_pace_config_t *config,
         }
         gstream_poll_end(&polled);
         gstream_sleep_until(wait->words->address, wait->words->value,
-                            wait->helper);
+                            wait->how, wait->helper);
         how = "slept";
         if (gstream_wait_is_met(wait)) {
             break;

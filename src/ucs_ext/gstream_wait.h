@@ -5,6 +5,7 @@
 
 #include "api/ucs_gstream.h"
 #include "gstream_pace.h"
+#include "gstream_sleep.h"
 
 #include <stddef.h>
 
@@ -14,6 +15,7 @@ typedef struct gstream_wait {
     const ucs_gstream_word_t   *words; /**< The next one to look at */
     size_t                     count;  /**< How many are left */
     const ucs_gstream_helper_t *helper; /**< Or NULL */
+    unsigned                   how;    /**< The words are compared */
     ucs_gstream_word_t         own;     /**< Of a command with one word */
 } gstream_wait_t;
 
@@ -23,7 +25,8 @@ static inline int gstream_wait_is_one(const ucs_gstream_cmd_t *cmd)
 {
     return (cmd->type == UCS_GSTREAM_CMD_WAIT64) ||
            (cmd->type == UCS_GSTREAM_CMD_HELP64) ||
-           (cmd->type == UCS_GSTREAM_CMD_WAITALL);
+           (cmd->type == UCS_GSTREAM_CMD_WAITALL) ||
+           (cmd->type == UCS_GSTREAM_CMD_WAIT32);
 }
 
 /** Begin a wait of which 'num_met' words are met; it must not be copied. */
@@ -31,10 +34,20 @@ static inline void gstream_wait_begin(gstream_wait_t *wait,
                                       const ucs_gstream_cmd_t *cmd,
                                       size_t num_met)
 {
+    wait->how = GSTREAM_SLEEP_64;
     if (cmd->type == UCS_GSTREAM_CMD_WAITALL) {
         wait->words  = cmd->u.waitall.words + num_met;
         wait->count  = cmd->u.waitall.count - num_met;
         wait->helper = cmd->u.waitall.helper;
+    } else if (cmd->type == UCS_GSTREAM_CMD_WAIT32) {
+        wait->how = GSTREAM_SLEEP_32 + cmd->u.word32.cmp;
+        wait->own = (ucs_gstream_word_t){
+            .address = (volatile uint64_t*)cmd->u.word32.address,
+            .value   = cmd->u.word32.value
+        };
+        wait->words  = &wait->own;
+        wait->count  = 1 - num_met;
+        wait->helper = NULL;
     } else {
         wait->own.address = cmd->u.word.address;
         wait->own.value   = cmd->u.word.value;
@@ -51,8 +64,8 @@ static inline void gstream_wait_begin(gstream_wait_t *wait,
 static inline int gstream_wait_is_met(gstream_wait_t *wait)
 {
     for (; wait->count > 0; ++wait->words, --wait->count) {
-        if (__atomic_load_n(wait->words->address, __ATOMIC_ACQUIRE) <
-            wait->words->value) {
+        if (!gstream_sleep_is_met(wait->words->address, wait->words->value,
+                                  wait->how)) {
             return 0;
         }
     }

@@ -20,6 +20,13 @@
 static MPIX_Stream stream;
 static MPI_Comm comm; /* Of it */
 
+/* Programs wrap calls in macros of the same names, such as PETSc */
+static unsigned num_waits;
+#define MPIX_Wait_enqueue(_request, _status) \
+    (++num_waits, MPIX_Wait_enqueue(_request, _status))
+#define MPIX_Waitall_enqueue(_count, _requests, _statuses) \
+    (++num_waits, MPIX_Waitall_enqueue(_count, _requests, _statuses))
+
 
 static int is_only(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * mpix_death.c - the last rank dies while the others wait for it in a match,
- * for a message of it on a queue, and for messages to and from it that are for
- * queues only: they get an error from each. One argument, how it dies:
+ * for a message of it on a queue, for its window, and for messages to and from
+ * it that are for queues only: they get an error from each. One argument, how
+ * it dies:
  *
  *   exit    by _exit()
  *   kill    by SIGKILL
@@ -13,6 +14,7 @@
  */
 #include "mpix_test.h"
 
+#include <mpix_win.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,6 +123,54 @@ static void end_barrier(void)
     MPIX_OK(MPIX_Host_stream_free(&barrier.stream));
 }
 
+/* A window that the last rank never exposes, and the stream that waits for it.
+ */
+static struct {
+    void    *stream;
+    MPI_Win win;
+    int     *base;
+} window;
+
+static void meet_window(int last)
+{
+    MPI_Group world, group;
+
+    MPIX_OK(MPIX_Host_stream_create(&window.stream));
+    MPIX_OK(MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                             &window.base, &window.win));
+    MPI_Win_set_errhandler(window.win, MPI_ERRORS_RETURN);
+    if (mpix_test.rank == last) {
+        return;
+    }
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &last, &group);
+    MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, window.win));
+    MPIX_OK(MPI_Put(&mpix_test.rank, 1, MPI_INT, last, 0, 1, MPI_INT,
+                    window.win));
+    MPIX_OK(MPIX_Win_complete_stream(window.win, window.stream));
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+}
+
+/* The stream is let go, and the next call names the rank. */
+static void end_window(int last)
+{
+    char text[MPI_MAX_ERROR_STRING], expected[64];
+    MPI_Group world, group;
+    int rc;
+
+    MPIX_OK(MPIX_Host_stream_synchronize(window.stream));
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &last, &group);
+    rc = MPIX_Win_post_stream(group, window.win, window.stream);
+    snprintf(expected, sizeof(expected), "rank %d of the window is gone", last);
+    if (mpix_test_text(rc, MPI_ERR_OTHER, text)) {
+        MPIX_CHECK(strstr(text, expected) != NULL, "%s", text);
+    }
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+}
+
 /* One pair each way between the last rank and each other one. */
 static void meet(int last)
 {
@@ -129,6 +179,7 @@ static void meet(int last)
 
     meet_only(last);
     meet_barrier(mpix_test.rank == last);
+    meet_window(last);
     if (mpix_test.rank != last) {
         mpix_test_send_init(&msg, 10, last, TAG_FIRST, 0);
         MPIX_OK(MPIX_Match(&msg.request, MPI_STATUS_IGNORE));
@@ -172,6 +223,7 @@ static void wait_in_vain(int last)
     mpix_test_msg_free(&msg);
     MPIX_IS(MPI_ERR_OTHER, MPIX_Queue_wait(mpix_test.queue));
     end_barrier();
+    end_window(last);
     end_only();
     printf("mpix_death: rank %d survives, %d checks failed\n", mpix_test.rank,
            mpix_test.failed);

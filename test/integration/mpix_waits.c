@@ -7,6 +7,7 @@
  */
 #include "mpix_test.h"
 
+#include <mpix_win.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -202,12 +203,45 @@ static void run_only(void)
     MPI_Comm_free(&comm);
 }
 
+/* One side exposes its window late, and the other one its own to it, and comes
+ * late, too. */
+static void run_window(void)
+{
+    const int other = 1 - mpix_test.rank;
+    MPI_Group world, group;
+    MPI_Win win;
+    int *base;
+
+    MPIX_OK(MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                             &base, &win));
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &other, &group);
+    if (mpix_test.rank == 1) {
+        MPIX_OK(MPIX_Win_post_stream(group, win, mpix_test.stream));
+        MPIX_OK(MPIX_Win_wait_stream(win, mpix_test.stream));
+        delay(NULL);
+    }
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, win));
+        MPIX_OK(MPIX_Win_complete_stream(win, mpix_test.stream));
+        MPIX_OK(MPIX_Win_post_stream(group, win, mpix_test.stream));
+        MPIX_OK(MPIX_Win_wait_stream(win, mpix_test.stream));
+    } else {
+        MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, win));
+        MPIX_OK(MPIX_Win_complete_stream(win, mpix_test.stream));
+    }
+    MPIX_OK(MPI_Win_free(&win));
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+}
+
 int main(int argc, char **argv)
 {
     static const mpix_test_case_t cases[] = {
         {"forget", run_forget}, {"tags", run_tags},   {"order", run_order},
         {"ring", run_order},    {"plain", run_plain}, {"start", run_start},
         {"host", run_host},     {"once", run_once},   {"only", run_only},
+        {"window", run_window},
         {NULL, NULL}
     };
 

@@ -101,3 +101,5 @@ run only \
     "rank 0: a message $waited: receive 1 of a FIFO, of 4 bytes from rank 1, \
 tag 9, of a communicator that is for queues only: the peer has not enqueued \
 its half"
+run window \
+    "rank 0: a queue $waited: MPIX_Win_complete_stream of rank 1 of a window"

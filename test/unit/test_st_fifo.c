@@ -468,6 +468,70 @@ ST_PAIR_CASE(some)
     CU_ASSERT_EQUAL(got, sent);
 }
 
+/* A queue waits for messages that another one of the worker has started, and
+ * has the data behind the wait */
+ST_PAIR_CASE(other_queue)
+{
+    static uint8_t sbuf[2][LEN], rbuf[2][LEN];
+    int errors = 0;
+    st_work_t check[2];
+    ucp_st_req_h recvs[2], sends[2];
+    st_side_t more;
+    int i;
+
+    st_more_init(&more, b);
+    for (i = 0; i < 2; ++i) {
+        st_fill(sbuf[i], LEN, i);
+        recvs[i] = st_fifo_req(b, 0, rbuf[i], LEN, i);
+        sends[i] = st_fifo_req(a, 1, sbuf[i], LEN, i);
+    }
+    st_batch_start(b);
+    st_some_wait(&more, recvs, 2);
+    for (i = 0; i < 2; ++i) {
+        check[i] = (st_work_t){rbuf[i], LEN, i, &errors};
+        st_launch(&more, st_check_func, &check[i]);
+    }
+    st_batch_run(a);
+    st_sync(&more);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(more.stream), UCS_OK);
+    CU_ASSERT_EQUAL(errors, 0);
+    st_some_wait(&more, recvs, 2); /* they are complete */
+    for (i = 0; i < 2; ++i) {
+        CU_ASSERT_EQUAL(st_msg_end(recvs[i], UCS_OK), LEN);
+        CU_ASSERT_EQUAL(st_msg_end(sends[i], UCS_OK), LEN);
+    }
+    st_sync(&more);
+    st_more_cleanup(&more);
+    st_batch_wait(b);
+    st_pair_sync(pair);
+}
+
+/* One queue waits for a message at a time; the wait of another one passes when
+ * the message is cancelled, and leaves that queue as it is */
+ST_PAIR_CASE(other_queue_misuse)
+{
+    static uint8_t rbuf[LEN];
+    ucp_st_req_h recv;
+    st_side_t more;
+
+    st_more_init(&more, b);
+    recv = st_fifo_req(b, 0, rbuf, LEN, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(more.queue, &recv, 1),
+                    UCS_ERR_NO_MESSAGE);
+    st_batch_start(b);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(a->queue, &recv, 1),
+                    UCS_ERR_INVALID_PARAM);
+    st_some_wait(&more, &recv, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_req_waitall(b->queue, &recv, 1),
+                    UCS_ERR_BUSY);
+    st_some_wait(&more, &recv, 1);
+    CU_ASSERT_EQUAL(ucp_st_req_cancel(recv), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(more.queue, NULL), UCS_OK);
+    CU_ASSERT_EQUAL(st_msg_end(recv, UCS_ERR_CANCELED), 0);
+    CU_ASSERT_EQUAL(ucp_st_queue_wait(b->queue, NULL), UCS_ERR_CANCELED);
+    st_more_cleanup(&more);
+}
+
 ST_PAIR_CASE(misuse)
 {
     ucp_st_msg_params_t params = st_msg_params(UCP_ST_PEER_ANY, NULL, 0, 0);

@@ -7,6 +7,7 @@
 #include "st_stream.h"
 #include "st_window.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LEN    4096
@@ -361,6 +362,221 @@ ST_PAIR_CASE(group)
     st_windows_cleanup(windows);
 }
 
+/* A wait for several signals passes with the last one, whichever that is; its
+ * word is one */
+ST_PAIR_CASE(signals)
+{
+    ucp_st_wait_signal_params_t waits[3];
+    st_window_t windows[2];
+    int done = 0;
+    unsigned i;
+
+    st_windows_init(pair, windows, LEN, 1);
+    for (i = 0; i < 3; ++i) {
+        waits[i]             = st_wait_params(&windows[ST_B], i, 1);
+        waits[i].field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+        waits[i].peer        = (i == 1) ? NULL : b->peer;
+    }
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, NULL, 0), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 3), UCS_OK);
+    st_launch(b, st_raise_func, &done);
+    for (i = 3; i-- > 0;) {
+        CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(b->stream, 0.02),
+                        UCS_INPROGRESS);
+        CU_ASSERT_EQUAL(__atomic_load_n(&done, __ATOMIC_ACQUIRE), 0);
+        st_put_signal(&windows[ST_A], (i == 0) ? 8 : 0, i, 1);
+    }
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(b->stream), UCS_OK);
+    CU_ASSERT_EQUAL(done, 1);
+    CU_ASSERT_EQUAL(st_stats(b).signal_waits, 1);
+    st_quiet(&windows[ST_A]);
+    st_pair_sync(pair);
+
+    waits[2].offset += 4;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 3),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, NULL, 1),
+                    UCS_ERR_INVALID_PARAM);
+    st_windows_cleanup(windows);
+}
+
+/* Numbers that are written, or added, to memory here. It need not be
+ * aligned. */
+#define ADD_CHECK(_type, _number) \
+    do { \
+        const _type ones[] = {(_type)1, (_type)2, (_type)-3}; \
+        _type sums[3]; \
+        \
+        memcpy(windows[ST_A].memory, ones, sizeof(ones)); \
+        memcpy(windows[ST_B].memory + 1, ones, sizeof(ones)); \
+        params               = st_rma_params(&windows[ST_A], 0, sizeof(ones)); \
+        params.remote_offset = 1; \
+        CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, &params, _number), \
+                        UCS_OK); \
+        CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, &params, _number), \
+                        UCS_OK); \
+        st_quiet(&windows[ST_A]); \
+        st_sync(a); \
+        memcpy(sums, windows[ST_B].memory + 1, sizeof(sums)); \
+        CU_ASSERT_EQUAL(sums[0], (_type)3); \
+        CU_ASSERT_EQUAL(sums[1], (_type)6); \
+        CU_ASSERT_EQUAL(sums[2], (_type)-9); \
+    } while (0)
+
+ST_PAIR_CASE(add)
+{
+    ucp_st_rma_params_t params;
+    st_window_t windows[2];
+
+    st_windows_init(pair, windows, LEN, 1);
+    ADD_CHECK(uint8_t, UCP_ST_NUMBER_INT8);
+    ADD_CHECK(int16_t, UCP_ST_NUMBER_INT16);
+    ADD_CHECK(uint32_t, UCP_ST_NUMBER_INT32);
+    ADD_CHECK(int64_t, UCP_ST_NUMBER_INT64);
+    ADD_CHECK(float, UCP_ST_NUMBER_FLOAT);
+    ADD_CHECK(double, UCP_ST_NUMBER_DOUBLE);
+    CU_ASSERT_EQUAL(st_stats(a).lanes[UCP_ST_LANE_HOST].rmas, 12);
+
+    /* Part of a number, no such kind, and bytes that are not there */
+    params.length = sizeof(double) + 1;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, &params,
+                                       UCP_ST_NUMBER_DOUBLE),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, &params,
+                                       (ucp_st_number_t)6),
+                    UCS_ERR_INVALID_PARAM);
+    params.length = 2 * LEN;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, &params, UCP_ST_NUMBER_INT8),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_add(a->queue, NULL, UCP_ST_NUMBER_INT8),
+                    UCS_ERR_INVALID_PARAM);
+    st_windows_cleanup(windows);
+}
+
+/* Two queues add to the same memory, many numbers and few in turn. A strict
+ * signal behind the additions comes behind them, whatever its lane is. */
+ST_PAIR_CASE(add_two)
+{
+    enum { NUMBERS = 10000, ADDITIONS = 20 };
+    ucp_st_rma_params_t params, none;
+    ucp_st_signal_params_t signal;
+    ucp_st_wait_signal_params_t waits[2];
+    st_window_t windows[2];
+    party_t party;
+    double *ones, *sums;
+    int errors = 0;
+    int i, k;
+
+    st_windows_init(pair, windows, NUMBERS * sizeof(double), 1);
+    ones = (double*)windows[ST_A].memory;
+    sums = (double*)windows[ST_B].memory;
+    for (i = 0; i < NUMBERS; ++i) {
+        ones[i] = 1;
+    }
+    party_init(&party, a);
+    none             = st_rma_params(&windows[ST_A], 0, 0);
+    none.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
+    none.flags       = UCP_ST_RMA_FLAG_STRICT;
+    for (k = 0; k < 2 * ADDITIONS; ++k) {
+        params = st_rma_params(&windows[ST_A], 0,
+                               ((k & 2) ? NUMBERS : 8) * sizeof(double));
+        CU_ASSERT_EQUAL(ucp_st_enqueue_add(party.side[k % 2].queue, &params,
+                                           UCP_ST_NUMBER_DOUBLE), UCS_OK);
+    }
+    for (k = 0; k < 2; ++k) {
+        signal   = st_signal_params(&windows[ST_A], k, 1);
+        waits[k] = st_wait_params(&windows[ST_B], k, 1);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(party.side[k].queue, &none,
+                        &signal), UCS_OK);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(party.side[k].queue), UCS_OK);
+    }
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 2), UCS_OK);
+    st_sync(b);
+    for (i = 0; i < NUMBERS; ++i) {
+        errors += (sums[i] != ((i < 8) ? 2 * ADDITIONS : ADDITIONS));
+    }
+    CU_ASSERT_EQUAL(errors, 0);
+    st_sync(&party.side[0]);
+    st_sync(&party.side[1]);
+    party_cleanup(&party);
+    st_windows_cleanup(windows);
+}
+
+/* Memory is spread over the cards: data and signal may come over two of them;
+ * additions to a signal, by both sides, over one, if both have as many. */
+static void run_cards(const char *devices_a, const char *devices_b)
+{
+    enum { WINDOWS = 4 };
+    const char *devices[2] = {devices_a, devices_b};
+    const int is_equal     = !strcmp(devices_a, devices_b);
+    const uint64_t sum     = is_equal ? 2 * 5 * WINDOWS : 0;
+    ucp_st_signal_params_t signal;
+    ucp_st_rma_params_t params, none;
+    st_window_t windows[WINDOWS][2];
+    ucp_st_rkey_h own;
+    st_pair_t pair;
+    st_side_t *a, *b;
+    char *old;
+    int i, k;
+
+    for (i = 0; i < 2; ++i) {
+        old = st_env_set("UCX_ST_TRIG_DEVICES", devices[i]);
+        CU_ASSERT_FATAL(st_side_init(&pair.side[i]));
+        st_env_restore("UCX_ST_TRIG_DEVICES", old);
+    }
+    for (i = 0; i < 2; ++i) {
+        pair.side[i].peer = st_side_peer(&pair.side[i], &pair.side[1 - i]);
+    }
+    a = &pair.side[ST_A];
+    b = &pair.side[ST_B];
+    for (i = 0; i < WINDOWS; ++i) {
+        st_windows_init(&pair, windows[i], LEN, 1);
+        st_fill(windows[i][ST_A].memory, LEN, i);
+    }
+    own  = st_window_key(st_side_peer(b, b), &windows[0][ST_B]);
+    none = st_rma_params(&windows[0][ST_A], 0, 0);
+    for (k = 1; k <= 5; ++k) {
+        for (i = 0; i < WINDOWS; ++i) {
+            params = st_rma_params(&windows[i][ST_A], 0, LEN);
+            signal = st_signal_params(&windows[(i + k) % WINDOWS][ST_A], 0, k);
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &params,
+                                                      &signal), UCS_OK);
+            st_wait_signal(&windows[(i + k) % WINDOWS][ST_B], 0, k);
+            if (!is_equal) {
+                continue;
+            }
+            signal             = st_signal_params(&windows[0][ST_A], 1, 1);
+            signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+            signal.op          = UCP_ST_SIGNAL_ADD;
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(a->queue, &none,
+                                                      &signal), UCS_OK);
+            none.rkey   = own;
+            signal.rkey = own;
+            CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(b->queue, &none,
+                                                      &signal), UCS_OK);
+            none.rkey = windows[0][ST_A].rkey;
+        }
+        st_quiet(&windows[0][ST_A]); /* or the next round may overtake it */
+    }
+    st_wait_signal(&windows[0][ST_B], 1, sum);
+    st_quiet(&windows[0][ST_B]);
+    st_pair_sync(&pair);
+    CU_ASSERT_EQUAL(*st_signal(&windows[0][ST_B], 1), sum);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(own), UCS_OK);
+    for (i = 0; i < WINDOWS; ++i) {
+        CU_ASSERT_TRUE(st_check(windows[i][ST_B].memory, LEN, i));
+        st_windows_cleanup(windows[i]);
+    }
+    st_pair_cleanup(&pair);
+}
+
+ST_CASE(cards)
+{
+    run_cards("2", "2");
+    run_cards("1", "2");
+    run_cards("2", "1");
+}
+
 /* What is counted */
 ST_PAIR_CASE(stats)
 {
@@ -389,4 +605,8 @@ ST_PAIR_CASE(stats)
     st_windows_cleanup(windows);
 }
 
-ST_SUITE("st_rma")
+int main(int argc, char **argv)
+{
+    setenv("FI_CXIEMU_DEVICES", "2", 0);
+    return st_cunit_main("st_rma", argc, argv);
+}

@@ -4,7 +4,7 @@
  *
  * A stream runs commands one after the other in the order in which they were
  * enqueued (FIFO). Commands are plain functions, kernels (functions with their
- * arguments copied in), 64-bit stores, waits for 64-bit words and copies.
+ * arguments copied in), stores, waits for words and copies.
  * Enqueueing never waits for the stream.
  *
  * The commands of a host stream are run by a thread of this process: by one of
@@ -15,6 +15,7 @@
 #define UCS_GSTREAM_H_
 
 #include <ucs_gstream_group.h>
+#include <ucs_gstream_word.h>
 #include <ucs/type/status.h>
 
 #include <stddef.h>
@@ -93,6 +94,8 @@ typedef enum {
     UCS_GSTREAM_CMD_WAIT64,  /**< Wait until a 64-bit word is >= a value */
     UCS_GSTREAM_CMD_COPY,    /**< Copy bytes */
     UCS_GSTREAM_CMD_HELP64,  /**< As WAIT64, and help meanwhile */
+    UCS_GSTREAM_CMD_WRITE32, /**< Store a 32-bit word */
+    UCS_GSTREAM_CMD_WAIT32,  /**< Wait until a 32-bit word has a value */
     UCS_GSTREAM_CMD_LAUNCH,  /**< Run a host function on a copy of its
                                   arguments */
     UCS_GSTREAM_CMD_WAITALL, /**< As a WAIT64 or HELP64 for each of several
@@ -190,6 +193,11 @@ typedef struct ucs_gstream_cmd {
             uint64_t          value;    /**< Stored, or waited for */
             const ucs_gstream_helper_t *helper; /**< HELP64 only */
         } word;
+        struct {
+            volatile uint32_t *address; /**< Naturally aligned word */
+            uint32_t          value;    /**< Stored, or compared with */
+            ucs_gstream_cmp_t cmp;      /**< WAIT32 only */
+        } word32;
         struct {
             void       *dst;   /**< At least @a length bytes */
             const void *src;   /**< At least @a length bytes */
@@ -352,7 +360,8 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  * Enqueue several commands: all of them, in order and with nothing of other
  * threads in between, or none.
  *
- * A wait passes when the word is >= the value (unsigned). Stores that came
+ * A wait passes when the word is >= the value (unsigned), or as a WAIT32 says:
+ * @ref ucs_gstream_enqueue_wait64 tells when a stream looks. Stores that came
  * before the word's store are visible to the commands after the wait. A store
  * by a command is visible to whoever acquires it only with all that the stream
  * did before.
@@ -366,16 +375,15 @@ ucs_gstream_type_t ucs_gstream_type(ucs_gstream_h stream);
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown command, a misaligned or
  *         NULL word, a NULL function, a NULL address with a length, arguments
- *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more
- *         than UCS_GSTREAM_WORDS_MAX, a helper without @a func or @a notify, or
- *         rows whose distance is less than their width, or above
- *         UCS_GSTREAM_PITCH_MAX, and if a device's runtime refuses what the
- *         first command names; UCS_ERR_UNSUPPORTED while a device stream is
- *         being captured into a graph; UCS_ERR_NO_MEMORY. Nothing is enqueued
- *         on these errors.
- *         UCS_ERR_IO_ERROR if a device stream has failed: a first part of the
- *         commands may be enqueued, and the stream takes no more. It runs what
- *         it has if its device works.
+ *         longer than UCS_GSTREAM_ARGS_MAX, a WAITALL for no words or more than
+ *         UCS_GSTREAM_WORDS_MAX, an unknown comparison, a helper without @a
+ *         func or @a notify, or rows whose distance is less than their width,
+ *         or above UCS_GSTREAM_PITCH_MAX, and if a device's runtime refuses
+ *         what the first command names; UCS_ERR_UNSUPPORTED while a device
+ *         stream is being captured into a graph; UCS_ERR_NO_MEMORY. Nothing is
+ *         enqueued on these errors. UCS_ERR_IO_ERROR if a device stream has
+ *         failed: a first part of the commands may be enqueued, and the stream
+ *         takes no more. It runs what it has if its device works.
  *
  * Ownership: memory that the commands name stays the caller's and must live
  *            until they have run.

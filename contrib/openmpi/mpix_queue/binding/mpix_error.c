@@ -226,21 +226,47 @@ static int mpix_error_has_texts(void)
     return ret;
 }
 
-int mpix_raise(MPI_Comm comm, int code)
+void mpix_print_code(int code)
 {
     char text[MPI_MAX_ERROR_STRING];
     int length;
 
+    if (mpix_mpi_is_active() && mpix_error_has_texts() &&
+        (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
+        mpix_print("error", "", text);
+    }
+}
+
+int mpix_raise(MPI_Comm comm, int code)
+{
     if ((code == MPI_SUCCESS) || !mpix_mpi_is_active()) {
         return code;
     }
 
     comm = (comm == MPI_COMM_NULL) ? MPI_COMM_WORLD : comm;
-    if (mpix_error_is_fatal(comm) && mpix_error_has_texts() &&
-        (PMPI_Error_string(code, text, &length) == MPI_SUCCESS)) {
-        mpix_print("error", "", text);
+    if (mpix_error_is_fatal(comm)) {
+        mpix_print_code(code);
     }
     PMPI_Comm_call_errhandler(comm, code);
+    return code;
+}
+
+int mpix_raise_win(MPI_Win win, int code)
+{
+    MPI_Errhandler errhandler;
+    int is_fatal;
+
+    if ((code == MPI_SUCCESS) ||
+        (PMPI_Win_get_errhandler(win, &errhandler) != MPI_SUCCESS)) {
+        return code;
+    }
+
+    is_fatal = (errhandler == MPI_ERRORS_ARE_FATAL);
+    PMPI_Errhandler_free(&errhandler);
+    if (is_fatal) {
+        mpix_print_code(code);
+    }
+    PMPI_Win_call_errhandler(win, code);
     return code;
 }
 

@@ -25,6 +25,9 @@ int mpix_fail(const char *func, int code, const char *fmt, ...)
 void mpix_print_error(const char *func, const char *fmt, ...)
         __attribute__((format(printf, 2, 3)));
 
+/* The same of a code of mpix_fail() that is not raised. */
+void mpix_print_code(int code);
+
 /* Print one line about something that is no error of the current call. */
 void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -33,6 +36,9 @@ void mpix_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * first if the job ends by that. Not to be called with
  * the lock held: a handler may call this library again. */
 int mpix_raise(MPI_Comm comm, int code);
+
+/* The same with the error handler of a window. */
+int mpix_raise_win(MPI_Win win, int code);
 
 /* Refuse a call before MPI_Init, or after MPI_Finalize, or with what is no
  * communicator. Returns an MPI code, which has been raised: MPI raises what it

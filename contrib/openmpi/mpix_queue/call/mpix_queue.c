@@ -11,6 +11,7 @@
 #include "coll/mpix_coll.h"
 #include "mpix_init.h"
 #include "mpix_queue_free.h"
+#include "mpix_stream.h"
 #include "once/mpix_fifo.h"
 #include "request/mpix_match.h"
 
@@ -142,6 +143,11 @@ static int mpix_queue_make(const char *func, int type, void *handle,
         (void)ucs_gstream_destroy(stream);
     }
     return rc;
+}
+
+int mpix_stream_get_queue(const char *func, void *stream, MPIX_Queue *queue_p)
+{
+    return mpix_queue_make(func, MPIX_QUEUE_ANY, stream, NULL, queue_p);
 }
 
 int MPIX_Queue_init(int type, void *stream, MPIX_Queue *queue)

@@ -60,18 +60,37 @@ unsigned mpix_queues_reap(void)
     return count;
 }
 
-ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
+/* Looks for a live queue of a stream; one that goes with the stream does, if it
+ * is idle. Needs the lock. */
+static ucs_status_t mpix_queues_leave_stream(ucs_gstream_h stream)
 {
-    ucs_status_t status = UCS_OK;
+    struct mpix_queue *found = NULL;
     struct mpix_queue *queue;
 
-    mpix_queues_reap();
-    mpix_lock();
     ucs_list_for_each(queue, &mpix_queues, list) {
         if (queue->stream == stream) {
-            status = UCS_ERR_BUSY;
-            goto out;
+            if (!queue->goes_with_stream) {
+                return UCS_ERR_BUSY;
+            }
+            found = queue;
         }
+    }
+    return ((found == NULL) || (mpix_queue_end(found) == UCS_OK)) ?
+                   UCS_OK :
+                   UCS_ERR_NO_PROGRESS;
+}
+
+ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
+{
+    struct mpix_queue *queue;
+    ucs_status_t status;
+
+    mpix_queues_reap();
+    mpix_host_lock(); /* As mpix_queues_reap() */
+    mpix_lock();
+    status = mpix_queues_leave_stream(stream);
+    if (status != UCS_OK) {
+        goto out;
     }
     ucs_list_for_each(queue, &mpix_queues_freed, list) {
         if (queue->stream == stream) {
@@ -83,6 +102,7 @@ ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream)
 
 out:
     mpix_unlock();
+    mpix_host_unlock();
     return status;
 }
 
@@ -158,7 +178,7 @@ void mpix_queues_cleanup(void)
 
     mpix_lock();
     ucs_list_for_each_safe(queue, tmp, &mpix_queues, list) {
-        count += !queue->is_internal;
+        count += !queue->is_internal && !queue->goes_with_stream;
         mpix_queue_end(queue);
     }
     mpix_unlock();

@@ -13,8 +13,9 @@
 unsigned mpix_queues_reap(void);
 
 /* The application frees a stream. UCS_ERR_BUSY if it has a queue;
- * UCS_INPROGRESS if one was freed that is under way, which has the stream from
- * now on. Takes the locks. */
+ * UCS_ERR_NO_PROGRESS if it has work left for a window; UCS_INPROGRESS if a
+ * queue was freed that is under way, which has the stream from now on. Takes
+ * the locks. */
 ucs_status_t mpix_queues_take_stream(ucs_gstream_h stream);
 
 /* MPI_Finalize has begun: cancel the messages that are not started. MPI calls

@@ -117,6 +117,8 @@ int MPIX_Host_stream_create_on(MPIX_Host_group group, int priority,
 int MPIX_Host_stream_free(void **stream)
 {
     static const char func[] = "MPIX_Host_stream_free";
+    static const char left[] = "has work left: call "
+                               "MPIX_Host_stream_synchronize first";
     const char *busy         = "has a queue: free that first";
     ucs_status_t status;
 
@@ -127,7 +129,10 @@ int MPIX_Host_stream_free(void **stream)
     status = mpix_queues_take_stream(*stream);
     if (status == UCS_OK) {
         status = ucs_gstream_destroy(*stream);
-        busy   = "has work left: call MPIX_Host_stream_synchronize first";
+        busy   = left;
+    } else if (status == UCS_ERR_NO_PROGRESS) {
+        status = UCS_ERR_BUSY;
+        busy   = left;
     } else if (status != UCS_ERR_BUSY) {
         status = UCS_OK; /* The queue that is under way takes it along */
     }

@@ -7,10 +7,12 @@
 #endif
 
 #include "mpix_coll_op.h"
+#include "request/mpix_typemap.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* The function of an operation on a C type. 'a' is the left operand. */
 #define MPIX_OP_FUNC(_op, _name, _type, _expr) \
@@ -176,6 +178,77 @@ static mpix_elem_t mpix_coll_op_elem(MPI_Datatype datatype, size_t size)
         return MPIX_ELEM_FLONG;
     }
     return (datatype == MPI_C_BOOL) ? MPIX_ELEM_BOOL : MPIX_ELEM_LAST;
+}
+
+/* The number that a datatype of MPI's own is. */
+static int mpix_coll_op_named_number(MPI_Datatype datatype,
+                                     ucp_st_number_t *number_p)
+{
+    static const ucp_st_number_t numbers[] = {
+        [MPIX_ELEM_I8]  = UCP_ST_NUMBER_INT8,
+        [MPIX_ELEM_I16] = UCP_ST_NUMBER_INT16,
+        [MPIX_ELEM_I32] = UCP_ST_NUMBER_INT32,
+        [MPIX_ELEM_I64] = UCP_ST_NUMBER_INT64,
+        [MPIX_ELEM_U8]  = UCP_ST_NUMBER_INT8,
+        [MPIX_ELEM_U16] = UCP_ST_NUMBER_INT16,
+        [MPIX_ELEM_U32] = UCP_ST_NUMBER_INT32,
+        [MPIX_ELEM_U64] = UCP_ST_NUMBER_INT64,
+        [MPIX_ELEM_F32] = UCP_ST_NUMBER_FLOAT,
+        [MPIX_ELEM_F64] = UCP_ST_NUMBER_DOUBLE
+    };
+    mpix_elem_t elem;
+    int size;
+
+    PMPI_Type_size(datatype, &size);
+    elem = mpix_coll_op_elem(datatype, size);
+    if ((elem > MPIX_ELEM_F64) || (datatype == MPI_BYTE)) {
+        return 0;
+    }
+    *number_p = numbers[elem];
+    return 1;
+}
+
+/* What one datatype was made of. */
+static int mpix_coll_op_inner_number(MPI_Datatype datatype, int num_ints,
+                                     int num_aints, int num_datatypes,
+                                     ucp_st_number_t *number_p)
+{
+    int *ints               = malloc((num_ints + 1) * sizeof(*ints));
+    MPI_Aint *aints         = malloc((num_aints + 1) * sizeof(*aints));
+    MPI_Datatype *datatypes = malloc((num_datatypes + 1) * sizeof(*datatypes));
+    int is_good             = (ints != NULL) && (aints != NULL) &&
+                              (datatypes != NULL) && (num_datatypes > 0);
+    ucp_st_number_t number  = UCP_ST_NUMBER_INT8;
+    int i;
+
+    if (is_good) {
+        PMPI_Type_get_contents(datatype, num_ints, num_aints, num_datatypes,
+                               ints, aints, datatypes);
+        for (i = 0; i < num_datatypes; ++i) {
+            is_good   = is_good && mpix_coll_op_number(datatypes[i], &number) &&
+                        ((i == 0) || (number == *number_p));
+            *number_p = number;
+            if (mpix_typemap_kind(datatypes[i]) != NULL) {
+                PMPI_Type_free(&datatypes[i]); /* It is none of MPI's own */
+            }
+        }
+    }
+    free(ints);
+    free(aints);
+    free(datatypes);
+    return is_good;
+}
+
+int mpix_coll_op_number(MPI_Datatype datatype, ucp_st_number_t *number_p)
+{
+    int num_ints, num_aints, num_datatypes, combiner;
+
+    PMPI_Type_get_envelope(datatype, &num_ints, &num_aints, &num_datatypes,
+                           &combiner);
+    return (mpix_typemap_kind(datatype) == NULL) ?
+                   mpix_coll_op_named_number(datatype, number_p) :
+                   mpix_coll_op_inner_number(datatype, num_ints, num_aints,
+                                             num_datatypes, number_p);
 }
 
 const char *mpix_coll_op_init(mpix_coll_op_t *op, MPI_Op handle,

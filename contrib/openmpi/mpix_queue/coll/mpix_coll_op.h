@@ -10,6 +10,7 @@
 #define MPIX_COLL_OP_H_
 
 #include <mpi.h>
+#include <ucp_st.h>
 
 #include <stddef.h>
 
@@ -31,6 +32,10 @@ typedef struct mpix_coll_op {
  * cannot. */
 const char *mpix_coll_op_init(mpix_coll_op_t *op, MPI_Op handle,
                               MPI_Datatype datatype);
+
+/* Find out of what numbers of one kind a datatype is made. Returns 0 if it is
+ * made of others, or of several kinds. */
+int mpix_coll_op_number(MPI_Datatype datatype, ucp_st_number_t *number_p);
 
 /* Reduce so many elements. */
 void mpix_coll_op_run(const mpix_coll_op_t *op, const void *in, void *inout,

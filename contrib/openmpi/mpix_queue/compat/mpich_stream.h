@@ -24,7 +24,8 @@
  * that fails is told by the next call for its stream.
  *
  * The names below stand for functions of this library, so that they do not meet
- * those of an MPI that has such calls.
+ * those of an MPI that has such calls. Those that end in enqueue are declared
+ * and are no macros: a program may have macros of these names around them.
  */
 #ifndef MPIX_COMPAT_MPICH_STREAM_H_
 #define MPIX_COMPAT_MPICH_STREAM_H_
@@ -49,18 +50,6 @@ extern "C" {
 #define MPIX_Stream_progress MPIX_Mpich_stream_progress
 #define MPIX_Start_progress_thread MPIX_Mpich_start_progress_thread
 #define MPIX_Stop_progress_thread MPIX_Mpich_stop_progress_thread
-#define MPIX_Send_enqueue MPIX_Mpich_send_enqueue
-#define MPIX_Send_enqueue_c MPIX_Mpich_send_enqueue_c
-#define MPIX_Recv_enqueue MPIX_Mpich_recv_enqueue
-#define MPIX_Recv_enqueue_c MPIX_Mpich_recv_enqueue_c
-#define MPIX_Isend_enqueue MPIX_Mpich_isend_enqueue
-#define MPIX_Isend_enqueue_c MPIX_Mpich_isend_enqueue_c
-#define MPIX_Irecv_enqueue MPIX_Mpich_irecv_enqueue
-#define MPIX_Irecv_enqueue_c MPIX_Mpich_irecv_enqueue_c
-#define MPIX_Wait_enqueue MPIX_Mpich_wait_enqueue
-#define MPIX_Waitall_enqueue MPIX_Mpich_waitall_enqueue
-#define MPIX_Allreduce_enqueue MPIX_Mpich_allreduce_enqueue
-#define MPIX_Allreduce_enqueue_c MPIX_Mpich_allreduce_enqueue_c
 
 
 /** A stream. */
@@ -340,7 +329,8 @@ int MPIX_Mpich_waitall_enqueue(int count, MPI_Request array_of_requests[],
  * @param [in]  count    As MPI_Allreduce.
  * @param [in]  datatype As MPI_Allreduce; may be freed at once.
  * @param [in]  op       As MPI_Allreduce; must live until the stream has
- * passed. @param [in]  comm     As MPIX_Send_enqueue, but must live as long.
+ *                       passed.
+ * @param [in]  comm     As MPIX_Send_enqueue, but must live as long.
  *
  * @return As MPIX_Send_enqueue; MPI_ERR_OP for MPI_OP_NULL.
  *
@@ -352,6 +342,26 @@ int MPIX_Mpich_allreduce_enqueue(const void *sendbuf, void *recvbuf, int count,
 int MPIX_Mpich_allreduce_enqueue_c(const void *sendbuf, void *recvbuf,
                                    MPI_Count count, MPI_Datatype datatype,
                                    MPI_Op op, MPI_Comm comm);
+
+
+/* MPICH's name of a function of this library. */
+#define MPIX_MPICH_CALL(_name, _function) \
+    extern __typeof__(_function) _name __asm__(#_function)
+
+MPIX_MPICH_CALL(MPIX_Send_enqueue, MPIX_Mpich_send_enqueue);
+MPIX_MPICH_CALL(MPIX_Send_enqueue_c, MPIX_Mpich_send_enqueue_c);
+MPIX_MPICH_CALL(MPIX_Recv_enqueue, MPIX_Mpich_recv_enqueue);
+MPIX_MPICH_CALL(MPIX_Recv_enqueue_c, MPIX_Mpich_recv_enqueue_c);
+MPIX_MPICH_CALL(MPIX_Isend_enqueue, MPIX_Mpich_isend_enqueue);
+MPIX_MPICH_CALL(MPIX_Isend_enqueue_c, MPIX_Mpich_isend_enqueue_c);
+MPIX_MPICH_CALL(MPIX_Irecv_enqueue, MPIX_Mpich_irecv_enqueue);
+MPIX_MPICH_CALL(MPIX_Irecv_enqueue_c, MPIX_Mpich_irecv_enqueue_c);
+MPIX_MPICH_CALL(MPIX_Wait_enqueue, MPIX_Mpich_wait_enqueue);
+MPIX_MPICH_CALL(MPIX_Waitall_enqueue, MPIX_Mpich_waitall_enqueue);
+MPIX_MPICH_CALL(MPIX_Allreduce_enqueue, MPIX_Mpich_allreduce_enqueue);
+MPIX_MPICH_CALL(MPIX_Allreduce_enqueue_c, MPIX_Mpich_allreduce_enqueue_c);
+
+#undef MPIX_MPICH_CALL
 
 #ifdef __cplusplus
 }

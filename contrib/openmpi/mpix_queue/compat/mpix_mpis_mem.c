@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#define MPIX_MPIS_FINE "rocm:device:fine"
+
 
 /* A runtime: both functions return 0 for success. */
 typedef struct mpix_mpis_runtime {
@@ -51,7 +53,7 @@ static void *mpix_mpis_find(const mpix_mpis_runtime_t *runtime,
 }
 
 /* The runtime of a kind; that of the host if it is no device's. "coarse" is
- * what such memory is. */
+ * what such memory is by default. */
 static ucs_gstream_type_t mpix_mpis_type(const char *kind)
 {
     const char *name, *rest;
@@ -63,7 +65,8 @@ static ucs_gstream_type_t mpix_mpis_type(const char *kind)
             continue;
         }
         rest = kind + strlen(name);
-        if ((*rest == '\0') || !strcmp(rest, ":coarse")) {
+        if ((*rest == '\0') || !strcmp(rest, ":coarse") ||
+            !strcmp(kind, MPIX_MPIS_FINE)) {
             return (ucs_gstream_type_t)type;
         }
     }
@@ -75,13 +78,17 @@ static int mpix_mpis_alloc_device(ucs_gstream_type_t type, const char *kind,
 {
     static const char func[]           = "MPIS_Alloc_mem";
     const mpix_mpis_runtime_t *runtime = &mpix_mpis_runtimes[type];
+    int is_fine                        = !strcmp(kind, MPIX_MPIS_FINE);
+    const char *name                   = is_fine ? "hipExtMallocWithFlags" :
+                                                   runtime->alloc;
     int (*alloc)(void**, size_t)       = NULL;
     void *base                         = NULL;
+    int (*alloc_fine)(void**, size_t, unsigned);
     ucs_gstream_type_attr_t attr;
     int result;
 
     if (ucs_gstream_query_type(type, &attr) == UCS_OK) {
-        *(void**)&alloc = mpix_mpis_find(runtime, runtime->alloc);
+        *(void**)&alloc = mpix_mpis_find(runtime, name);
     }
     if (alloc == NULL) {
         mpix_print_error(func, "no memory of kind \"%s\": %s", kind,
@@ -89,12 +96,14 @@ static int mpix_mpis_alloc_device(ucs_gstream_type_t type, const char *kind,
         return MPIS_UNSUPPORTED_BEHAVIOR;
     }
 
-    result = alloc(&base, size);
+    *(void**)&alloc_fine = *(void**)&alloc;
+    result = is_fine ? alloc_fine(&base, size, 1) : /* FINEGRAINED */
+                       alloc(&base, size);
     if (result != 0) {
         return mpix_raise(MPI_COMM_NULL,
                           mpix_fail(func, MPI_ERR_NO_MEM,
                                     "%zu bytes of kind \"%s\": %s returns %d",
-                                    size, kind, runtime->alloc, result));
+                                    size, kind, name, result));
     }
     *base_p = base;
     return MPIS_SUCCESS;
@@ -119,7 +128,8 @@ int MPIS_Alloc_mem(MPI_Aint size, MPI_Info info, void **baseptr)
         mpix_print_error("MPIS_Alloc_mem",
                          "memory of kind \"%s\" is not supported, only "
                          "\"system\", \"mpi\", \"rocm:device\", "
-                         "\"rocm:device:coarse\" and \"cuda:device\"", kind);
+                         "\"rocm:device:coarse\", \"" MPIX_MPIS_FINE "\" and "
+                         "\"cuda:device\"", kind);
         return MPIS_UNSUPPORTED_BEHAVIOR;
     }
     return mpix_mpis_alloc_device(type, kind, (size_t)size, baseptr);

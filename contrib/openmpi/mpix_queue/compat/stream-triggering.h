@@ -330,8 +330,8 @@ int MPIS_Allreduce_init(const void *sendbuf, void *recvbuf, int count,
  * @param [in]  size    Bytes.
  * @param [in]  info    Its key mpi_memory_alloc_kinds tells the kind of memory:
  *                      "system", which is the default, or "mpi"; "rocm:device",
- *                      "rocm:device:coarse" or "cuda:device" of the thread's
- *                      current device.
+ *                      "rocm:device:coarse", "rocm:device:fine" or
+ *                      "cuda:device" of the thread's current device.
  * @param [out] baseptr Filled on success only.
  *
  * @return MPIS_SUCCESS; MPIS_UNSUPPORTED_BEHAVIOR, with a line that tells why,

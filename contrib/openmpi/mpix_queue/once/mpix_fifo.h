@@ -28,10 +28,24 @@ int mpix_only_is_forced(void);
 /* Whether messages of a communicator are sent and received by queues only. */
 int mpix_only_is(const mpix_comm_t *comm);
 
+/* Say it of a communicator: its processes exchange addresses. Returns an MPI
+ * code that is not raised, but by MPI. Collective over it. */
+int mpix_only_set(const char *func, MPI_Comm handle);
+
 /* Get the st peer of a rank of such a communicator, and the scope of its
  * messages. Returns an MPI code that is not raised. Takes the lock. */
 int mpix_only_peer(const char *func, mpix_comm_t *comm, int rank,
                    ucp_st_peer_h *peer_p, uint64_t *scope_p);
+
+/* All processes of a communicator tell each other the addresses of their st
+ * workers. Returns an MPI code that is not raised, but by MPI; MPI_SUCCESS at
+ * all of them or at none. Collective over it. */
+int mpix_only_share(const char *func, MPI_Comm handle);
+
+/* Get the st peer of a process that has told its address; 'rank' is what an
+ * error names. Returns an MPI code that is not raised. Takes the lock. */
+int mpix_only_connect(const char *func, int world_rank, int rank,
+                      ucp_st_peer_h *peer_p);
 
 /* The library is closed: forget the addresses. */
 void mpix_only_cleanup(void);

@@ -134,8 +134,8 @@ static int mpix_only_all(const char *func, MPI_Comm handle, int rc)
         return (rc != MPI_SUCCESS) ? rc : code;
     }
     return (most == 0) ? MPI_SUCCESS :
-                         mpix_fail(func, MPI_ERR_OTHER, "info key "
-                                   MPIX_ONLY_KEY ": another rank has failed");
+                         mpix_fail(func, MPI_ERR_OTHER,
+                                   "another rank has failed");
 }
 
 /* All tell all their addresses. MPI raises its own errors. */
@@ -210,18 +210,16 @@ static int mpix_only_check(const char *func, const int lengths[], int size)
 
     for (rank = 0; rank < size; ++rank) {
         if (lengths[rank] == MPIX_ONLY_FOREIGN) {
-            return mpix_fail(func, MPI_ERR_COMM, "info key " MPIX_ONLY_KEY
-                             ": not of an intercommunicator, or one with "
-                             "processes of another MPI_COMM_WORLD");
+            return mpix_fail(func, MPI_ERR_COMM, "not of an "
+                             "intercommunicator, or one with processes of "
+                             "another MPI_COMM_WORLD");
         } else if (lengths[rank] == MPIX_ONLY_FAILED) {
-            return mpix_fail(func, MPI_ERR_OTHER, "info key " MPIX_ONLY_KEY
-                             ": rank %d cannot make its worker for "
-                             "stream-triggered messages", rank);
+            return mpix_fail(func, MPI_ERR_OTHER, "rank %d cannot make its "
+                             "worker for stream-triggered messages", rank);
         } else if ((lengths[rank] == MPIX_ONLY_NO) !=
                    (lengths[0] == MPIX_ONLY_NO)) {
-            return mpix_fail(func, MPI_ERR_INFO_VALUE, "info key "
-                             MPIX_ONLY_KEY ": rank 0 does%s say so, and rank "
-                             "%d does%s",
+            return mpix_fail(func, MPI_ERR_INFO_VALUE,
+                             "rank 0 does%s say so, and rank %d does%s",
                              (lengths[0] == MPIX_ONLY_NO) ? " not" : "", rank,
                              (lengths[rank] == MPIX_ONLY_NO) ? " not" : "");
         }
@@ -288,8 +286,7 @@ static int mpix_only_agree_comm(const char *func, MPI_Comm handle,
         return rc; /* Nobody says anything */
     }
     if (most[MPIX_ONLY_NO_MEM]) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "info key " MPIX_ONLY_KEY
-                         ": a rank has no memory");
+        return mpix_fail(func, MPI_ERR_NO_MEM, "a rank has no memory");
     }
 
     rc = mpix_only_exchange(func, handle, is_only, lengths);
@@ -334,6 +331,29 @@ static int mpix_only_agree(const char *func, MPI_Comm handle, int value)
     return rc;
 }
 
+int mpix_only_share(const char *func, MPI_Comm handle)
+{
+    int *lengths;
+    int size, rc;
+
+    PMPI_Comm_size(handle, &size);
+    lengths = malloc(size * sizeof(*lengths));
+    rc      = mpix_only_all(func, handle,
+                            (lengths != NULL) ? MPI_SUCCESS :
+                                                mpix_fail(func, MPI_ERR_NO_MEM,
+                                                          "no memory"));
+    rc      = (rc == MPI_SUCCESS) ?
+                      mpix_only_exchange(func, handle, 1, lengths) :
+                      rc;
+    free(lengths);
+    return rc;
+}
+
+int mpix_only_set(const char *func, MPI_Comm handle)
+{
+    return mpix_only_agree(func, handle, 1);
+}
+
 /* Whether info says so; -1 if it does not name the key: hints stay as they
  * are. */
 static int mpix_only_read(MPI_Info info)
@@ -349,7 +369,7 @@ static int mpix_only_read(MPI_Info info)
 
 /* A communicator has got info. Returns an MPI code that is not raised, but by
  * MPI. */
-static int mpix_only_set(const char *func, MPI_Comm handle, MPI_Info info)
+static int mpix_only_take(const char *func, MPI_Comm handle, MPI_Info info)
 {
     int rc = mpix_only_agree(func, handle, mpix_only_read(info));
 
@@ -363,7 +383,9 @@ int MPI_Comm_set_info(MPI_Comm comm, MPI_Info info)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    return mpix_raise(comm, mpix_only_set("MPI_Comm_set_info", comm, info));
+    rc = mpix_only_take("MPI_Comm_set_info: info key " MPIX_ONLY_KEY, comm,
+                        info);
+    return mpix_raise(comm, rc);
 }
 
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
@@ -373,7 +395,8 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = mpix_only_set("MPI_Comm_dup_with_info", *newcomm, info);
+    rc = mpix_only_take("MPI_Comm_dup_with_info: info key " MPIX_ONLY_KEY,
+                        *newcomm, info);
     return mpix_raise(*newcomm, rc);
 }
 
@@ -431,20 +454,12 @@ static int mpix_only_scope(const char *func, mpix_comm_t *comm, int rank,
     return rc;
 }
 
-int mpix_only_peer(const char *func, mpix_comm_t *comm, int rank,
-                   ucp_st_peer_h *peer_p, uint64_t *scope_p)
+int mpix_only_connect(const char *func, int world_rank, int rank,
+                      ucp_st_peer_h *peer_p)
 {
-    ucs_status_t status = UCS_OK;
     mpix_only_process_t *process;
-    int rc, world_rank;
+    ucs_status_t status;
 
-    mpix_lock();
-    world_rank = mpix_comm_world_rank(comm->handle, rank);
-    rc         = mpix_only_scope(func, comm, rank, scope_p);
-    mpix_unlock();
-    if (rc != MPI_SUCCESS) {
-        return rc;
-    }
     if ((world_rank < 0) || (world_rank >= mpix_only.count) ||
         (mpix_only.processes[world_rank].address == NULL)) {
         return mpix_fail(func, MPI_ERR_RANK, "rank %d is of another "
@@ -465,6 +480,20 @@ int mpix_only_peer(const char *func, mpix_comm_t *comm, int rank,
     }
     *peer_p = process->peer;
     return MPI_SUCCESS;
+}
+
+int mpix_only_peer(const char *func, mpix_comm_t *comm, int rank,
+                   ucp_st_peer_h *peer_p, uint64_t *scope_p)
+{
+    int rc, world_rank;
+
+    mpix_lock();
+    world_rank = mpix_comm_world_rank(comm->handle, rank);
+    rc         = mpix_only_scope(func, comm, rank, scope_p);
+    mpix_unlock();
+    return (rc == MPI_SUCCESS) ?
+                   mpix_only_connect(func, world_rank, rank, peer_p) :
+                   rc;
 }
 
 void mpix_only_cleanup(void)

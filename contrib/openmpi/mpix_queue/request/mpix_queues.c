@@ -29,6 +29,17 @@ int mpix_queue_is_valid(MPIX_Queue queue)
     return is_valid;
 }
 
+int mpix_queue_is_serial(MPIX_Queue queue, uint64_t serial)
+{
+    int is_valid;
+
+    mpix_lock();
+    is_valid = mpix_handle_is_valid(&mpix_queues, queue) &&
+               (queue->serial == serial);
+    mpix_unlock();
+    return is_valid;
+}
+
 int mpix_queue_get_st(const char *func, struct mpix_queue *queue)
 {
     const ucp_st_queue_params_t params = {

@@ -41,6 +41,9 @@ struct mpix_queue {
     int              is_made;  /* The stream is the queue's: on one of a GPU's
                                   runtime, or the application has freed it,
                                   too. Constant until the queue is freed */
+    int              goes_with_stream; /* It is freed with the stream, which the
+                                          application does not know it is on;
+                                          needs the lock */
     volatile uint64_t *end;    /* Of a queue that was freed under way: the
                                   stream stores 1 last; NULL if it took no such
                                   command */
@@ -67,6 +70,9 @@ extern ucs_list_link_t mpix_queues, mpix_queues_freed;
 
 /* Tell whether a handle, of any value, is a live queue. Takes the lock. */
 int mpix_queue_is_valid(MPIX_Queue queue);
+
+/* The same of a queue with a serial: another may have its place by now. */
+int mpix_queue_is_serial(MPIX_Queue queue, uint64_t serial);
 
 /* Make a queue, without an st queue. The communicator is the queue's. Returns
  * an MPI code that is not raised. Takes the lock. */

@@ -261,6 +261,40 @@ int mpix_typemap_find(const mpix_typemap_t *map,
     return mpix_typemap_find_node(map->root, 0, func, arg);
 }
 
+/* As mpix_typemap_walk(), of a node that begins there. */
+static int mpix_typemap_walk_node(const mpix_typemap_node_t *node,
+                                  ptrdiff_t disp,
+                                  int (*func)(void *arg, ptrdiff_t disp,
+                                              size_t length),
+                                  void *arg)
+{
+    const mpix_typemap_part_t *part;
+    int found = 0;
+    size_t i;
+
+    for (part = node->parts; (part < (node->parts + node->count)) && !found;
+         ++part) {
+        if (part->child == NULL) {
+            found = func(arg, disp + part->disp, part->count);
+            continue;
+        }
+        for (i = 0; (i < part->count) && !found; ++i) {
+            found = mpix_typemap_walk_node(part->child,
+                                           disp + part->disp +
+                                           ((ptrdiff_t)i * part->stride),
+                                           func, arg);
+        }
+    }
+    return found;
+}
+
+int mpix_typemap_walk(const mpix_typemap_t *map,
+                      int (*func)(void *arg, ptrdiff_t disp, size_t length),
+                      void *arg)
+{
+    return mpix_typemap_walk_node(map->root, 0, func, arg);
+}
+
 /* A copy that is under way. Places are numbers: MPI_BOTTOM is no address of an
  * object, nor is what lies between the strides. */
 typedef struct mpix_typemap_copy {

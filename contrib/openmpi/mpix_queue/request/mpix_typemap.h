@@ -59,6 +59,12 @@ int mpix_typemap_is_blocks(const mpix_typemap_t *map,
 int mpix_typemap_find(const mpix_typemap_t *map,
                       int (*func)(void *arg, ptrdiff_t disp), void *arg);
 
+/* Call a function with each run of bytes, in the order of a message, until it
+ * returns other than 0; what it returned last. */
+int mpix_typemap_walk(const mpix_typemap_t *map,
+                      int (*func)(void *arg, ptrdiff_t disp, size_t length),
+                      void *arg);
+
 /* Copy the bytes of a buffer to 'packed', which has room for all. */
 void mpix_typemap_pack(const mpix_typemap_t *map, const void *buffer,
                        void *packed);

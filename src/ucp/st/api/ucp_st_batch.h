@@ -235,26 +235,33 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue);
 
 
 /**
- * Enqueue a wait for some messages of the queue, whatever others do: the stream
- * waits until their buffers may be reused, and received data is visible. A
- * message that fails, or is cancelled, does not hold it up, but puts the queue
- * in error, see @ref ucp_st_enqueue_batch_wait.
+ * Enqueue a wait for some messages, whatever others do: the stream waits until
+ * their buffers may be reused, and received data is visible. A message that
+ * fails, or is cancelled, does not hold it up, but puts its queue in error, see
+ * @ref ucp_st_enqueue_batch_wait.
+ *
+ * The messages may be of other queues of the worker, whose streams need not
+ * have come to them, nor have passed a wait. Then the wait lasts until they are
+ * complete, also if this queue is in error meanwhile, and this one stays as it
+ * is if they fail: @ref ucp_st_req_test tells it. While the stream of one queue
+ * waits for a message, no other one can.
  *
  * A message of a FIFO that is received is known to be complete only when its
  * sender's host has said so: where all started messages are to be waited for,
  * @ref ucp_st_enqueue_batch_wait does without that.
  *
  * @param [in] queue The queue.
- * @param [in] reqs  Requests of messages that are started on the queue. They
- *                   may be complete, and may be freed once this returns.
+ * @param [in] reqs  Requests of messages that are started. They may be
+ *                   complete, and may be freed once this returns.
  * @param [in] count How many; 0 is legal.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM, logged, also for a message of another
- *         queue; UCS_ERR_NO_MESSAGE, logged, for one whose start was not
- *         enqueued; UCS_ERR_NO_MEMORY; the cause if the queue is in error.
- *         Nothing is enqueued on error.
+ *         worker; UCS_ERR_NO_MESSAGE, logged, for one whose start was not
+ *         enqueued; UCS_ERR_BUSY, logged, for one that another queue waits for;
+ *         UCS_ERR_NO_MEMORY; the cause if the queue is in error. Nothing is
+ *         enqueued on error.
  *
- * Threads: the queue's rule.
+ * Threads: the queue's rule; other threads may call for the messages' queues.
  */
 ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
                                         const ucp_st_req_h *reqs, size_t count);

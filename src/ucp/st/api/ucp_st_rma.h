@@ -31,8 +31,9 @@
  *
  * Lanes. Each key has a lane, chosen when it is unpacked.
  *
- * - trig: the NIC writes and reads, triggered by the stream. Needs counters of
- *   the first NIC for each queue that uses it.
+ * - trig: a NIC writes and reads, triggered by the stream. Pieces of registered
+ *   memory are spread over the NICs. Needs counters of each NIC that a queue
+ *   uses.
  * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
  *   memory of the own process.
  * - host: messages of UCP, which the library's threads of both sides handle.
@@ -276,11 +277,50 @@ ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params);
 
 
+/** Kinds of numbers. Integers may be signed or not: they wrap around. */
+typedef enum {
+    UCP_ST_NUMBER_INT8,
+    UCP_ST_NUMBER_INT16,
+    UCP_ST_NUMBER_INT32,
+    UCP_ST_NUMBER_INT64,
+    UCP_ST_NUMBER_FLOAT,
+    UCP_ST_NUMBER_DOUBLE
+} ucp_st_number_t;
+
+
+/**
+ * Enqueue an addition: numbers are added to those in the peer's memory when the
+ * stream reaches it. Each addition of this call to a process's memory is atomic
+ * to all others of it, from whatever process, and to nothing else.
+ *
+ * The library's threads of both sides carry it out, as on lane host, whatever
+ * the lane of the peer's key is: no card adds numbers of all kinds, nor many of
+ * them at once.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params The numbers here, and where those are that they are added
+ *                    to; copied.
+ * @param [in] number Kind of the numbers.
+ *
+ * @return As @ref ucp_st_enqueue_put; UCS_ERR_INVALID_PARAM also for an unknown
+ *         kind of number, or a length that is no multiple of one's (logged). If
+ *         the memory of the peer is a device's the queue fails with
+ *         UCS_ERR_UNSUPPORTED.
+ *
+ * Ownership: as @ref ucp_st_enqueue_put.
+ * Threads: the queue's rule.
+ */
+ucs_status_t ucp_st_enqueue_add(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params,
+                                ucp_st_number_t number);
+
+
 /** What a signal does to its word. */
 typedef enum {
     UCP_ST_SIGNAL_SET, /**< Stores the value */
     UCP_ST_SIGNAL_ADD  /**< Adds it. Atomic to other signals that come over the
-                            same lane, and to the processors on lanes direct and
+                            same lane, on lane trig from processes that use as
+                            many NICs; and to the processors on lanes direct and
                             host */
 } ucp_st_signal_op_t;
 
@@ -393,7 +433,8 @@ enum ucp_st_wait_signal_params_field {
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET = 1u << 1,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP    = 1u << 2,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE  = 1u << 3,
-    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME   = 1u << 5
 };
 
 
@@ -407,6 +448,9 @@ typedef struct ucp_st_wait_signal_params {
     uint64_t            value;  /**< To compare with */
     ucp_st_peer_h       peer;   /**< The wait ends if this peer is gone; NULL,
                                      or not set: no peer */
+    const char          *name;  /**< What warnings call the signal; must live
+                                     until the stream has passed the wait. NULL,
+                                     or not set: the word's place */
 } ucp_st_wait_signal_params_t;
 
 
@@ -436,6 +480,25 @@ typedef struct ucp_st_wait_signal_params {
 ucs_status_t
 ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
                            const ucp_st_wait_signal_params_t *params);
+
+
+/**
+ * Enqueue a wait for several signals: the stream waits, once, until all words
+ * have their values at the same time. It ends, with an error, if a peer that is
+ * named is declared gone before its signal has come.
+ *
+ * @param [in] queue  The queue.
+ * @param [in] params What to wait for; copied.
+ * @param [in] count  How many; 0 is legal, and waits for nothing.
+ *
+ * @return As @ref ucp_st_enqueue_wait_signal.
+ *
+ * Threads: the queue's rule.
+ */
+ucs_status_t
+ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
+                            const ucp_st_wait_signal_params_t *params,
+                            size_t count);
 
 
 /**

@@ -28,7 +28,8 @@
 #include <string.h>
 
 /* Waits for other lanes, the operation, and its span */
-#define UCP_ST_RMA_BATCH_CMDS (UCP_ST_LANE_LAST + 1 + UCP_ST_TRACE_MAX_CMDS)
+#define UCP_ST_RMA_BATCH_CMDS \
+    (UCP_ST_QUEUE_MAX_WAYS + 1 + UCP_ST_TRACE_MAX_CMDS)
 
 /* How long a NIC may take to report operations that are complete, seconds */
 #define UCP_ST_RMA_REAP_TIME 1.0
@@ -45,6 +46,7 @@ static const ucs_trace_kind_t ucp_st_rma_trace_put_signal =
 static const ucs_trace_kind_t ucp_st_rma_trace_signal =
         UCP_ST_RMA_TRACE("signal");
 static const ucs_trace_kind_t ucp_st_rma_trace_get = UCP_ST_RMA_TRACE("get");
+static const ucs_trace_kind_t ucp_st_rma_trace_add = UCP_ST_RMA_TRACE("add");
 
 void ucp_st_rma_reap(ucp_st_worker_h worker)
 {
@@ -98,23 +100,14 @@ void ucp_st_rma_drop(const ucp_st_rma_t *rma)
     }
 }
 
-void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane)
+void ucp_st_rma_ended(ucp_st_queue_h queue, unsigned way)
 {
-    volatile uint64_t *word = ucp_st_rma_word(queue, lane);
+    volatile uint64_t *word = ucp_st_rma_word(queue, way);
 
     /* Pairs with the acquire load of the stream's wait. The queue may be gone
      * after it. */
     (void)__atomic_fetch_add(word, 1, __ATOMIC_RELEASE);
     ucs_gstream_wake(word);
-}
-
-void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value)
-{
-    if (op == UCP_ST_SIGNAL_ADD) {
-        (void)__atomic_fetch_add(word, value, __ATOMIC_RELEASE);
-    } else {
-        __atomic_store_n(word, value, __ATOMIC_RELEASE);
-    }
 }
 
 /* A parameter if its bit is set, else 0 */
@@ -127,6 +120,13 @@ ucs_status_t ucp_st_rma_refuse(ucp_st_queue_h queue, const char *what)
 {
     ucs_error("queue %p: one-sided operation: %s", queue, what);
     return UCS_ERR_INVALID_PARAM;
+}
+
+/* The way of the data. Service threads alone add: so that is atomic. */
+static unsigned ucp_st_rma_data_way(const ucp_st_rma_t *rma)
+{
+    return (rma->type == UCP_ST_RMA_ADD) ? (unsigned)UCP_ST_LANE_HOST :
+                                           rma->rkey->way;
 }
 
 /* The bytes here and at the peer */
@@ -152,7 +152,8 @@ static ucs_status_t ucp_st_rma_check_data(ucp_st_rma_t *rma, size_t offset)
         return UCS_ERR_INVALID_PARAM;
     }
     if (ucp_st_stage_is_device(&rma->mem->memory) &&
-        !(rma->mem->lanes & UCS_BIT(rma->rkey->lane->id))) {
+        !(rma->mem->lanes &
+          UCS_BIT(ucp_st_rma_way_lane(ucp_st_rma_data_way(rma))))) {
         ucs_error("queue %p: memory %p is of a device, which the lane of the "
                   "peer's memory does not reach", queue, rma->mem->address);
         return UCS_ERR_UNSUPPORTED;
@@ -261,25 +262,25 @@ static ucp_st_rma_flow_t *ucp_st_rma_get_flow(ucp_st_queue_h queue,
     return flow;
 }
 
-ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, unsigned way,
                                   ucs_gstream_cmd_t *cmd)
 {
     cmd->type           = UCS_GSTREAM_CMD_WAIT64;
-    cmd->u.word.address = ucp_st_rma_word(queue, lane);
-    cmd->u.word.value   = ucp_st_queue_rma(queue)->issued[lane];
+    cmd->u.word.address = ucp_st_rma_word(queue, way);
+    cmd->u.word.value   = ucp_st_queue_rma(queue)->issued[way];
     return UCS_OK;
 }
 
-static ucs_status_t ucp_st_rma_wait_lane(ucp_st_queue_h queue, unsigned lane,
-                                         size_t *num_cmds_p)
+static ucs_status_t ucp_st_rma_wait_way(ucp_st_queue_h queue, unsigned way,
+                                        size_t *num_cmds_p)
 {
-    return ucp_st_rma_lane(lane)->wait(queue, lane,
-                                       &queue->cmds[(*num_cmds_p)++]);
+    return ucp_st_rma_way_ops(way)->wait(queue, way,
+                                         &queue->cmds[(*num_cmds_p)++]);
 }
 
-/* In front of a strict operation: wait for its flow's operations on other
- * lanes, and on its own lane if that is not orderly. They are not counted as
- * waited for, as the commands may not be enqueued. */
+/* In front of a strict operation: wait for its flow's operations on other ways,
+ * and on its own if that is not orderly. They are not counted as waited for, as
+ * the commands may not be enqueued. */
 static ucs_status_t
 ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
                        const ucp_st_rma_lane_ops_t *lane, size_t *num_cmds_p)
@@ -288,10 +289,10 @@ ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
     ucs_status_t status    = UCS_OK;
     unsigned i;
 
-    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+    for (i = 0; (i < UCP_ST_QUEUE_MAX_WAYS) && (status == UCS_OK); ++i) {
         if ((flow->last[i] > waited[i]) &&
-            ((i != lane->id) || !lane->is_orderly)) {
-            status = ucp_st_rma_wait_lane(rma->queue, i, num_cmds_p);
+            ((i != rma->way) || !lane->is_orderly)) {
+            status = ucp_st_rma_wait_way(rma->queue, i, num_cmds_p);
         }
     }
     return status;
@@ -300,9 +301,7 @@ ucp_st_rma_wait_others(const ucp_st_rma_t *rma, const ucp_st_rma_flow_t *flow,
 /* Commands were enqueued: post their operations to the NIC */
 static void ucp_st_rma_commit(ucp_st_queue_h queue)
 {
-    if (ucp_st_queue_rma(queue)->trig != NULL) {
-        ucp_st_rma_trig_commit(ucp_st_queue_rma(queue)->trig);
-    }
+    ucp_st_rma_trig_each(queue, ucp_st_rma_trig_commit);
 }
 
 static void ucp_st_rma_trace_func(void *arg)
@@ -322,6 +321,7 @@ static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
 {
     const ucs_trace_kind_t *kind =
             (rma->type == UCP_ST_RMA_GET) ? &ucp_st_rma_trace_get :
+            (rma->type == UCP_ST_RMA_ADD) ? &ucp_st_rma_trace_add :
             (rma->signal == NULL)         ? &ucp_st_rma_trace_put :
             (rma->length > 0)             ? &ucp_st_rma_trace_put_signal :
                                             &ucp_st_rma_trace_signal;
@@ -374,48 +374,50 @@ ucp_st_rma_make(const ucp_st_rma_t *rma, ucp_st_rma_flow_t *flow,
     return UCS_OK;
 
 err_start:
-    lane->undo(queue, flow);
+    lane->undo(rma, flow);
 err:
     ucp_st_rma_drop(rma);
     return status;
 }
 
 /* Enqueue such an operation; the lock is held, and released meanwhile */
-static ucs_status_t ucp_st_rma_enqueue_one(const ucp_st_rma_t *rma)
+static ucs_status_t ucp_st_rma_enqueue_one(ucp_st_rma_t *rma)
 {
     ucp_st_queue_h queue              = rma->queue;
-    const ucp_st_rma_lane_ops_t *lane = (rma->length > 0) ?
-                                        rma->rkey->lane : rma->signal->lane;
+    const unsigned way                = (rma->length > 0) ?
+                                        ucp_st_rma_data_way(rma) :
+                                        rma->signal->way;
+    const ucp_st_rma_lane_ops_t *lane = ucp_st_rma_way_ops(way);
     ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
-    uint64_t *issued                  =
-            &ucp_st_queue_rma(queue)->issued[lane->id];
+    uint64_t *issued                  = &ucp_st_queue_rma(queue)->issued[way];
     ucs_status_t status;
     uint64_t last;
 
     if (flow == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_st_rma_make(rma, flow, lane);
+    rma->way = way;
+    status   = ucp_st_rma_make(rma, flow, lane);
     if (status != UCS_OK) {
         return status;
     }
-    last                 = flow->last[lane->id];
-    flow->last[lane->id] = ucp_st_queue_count(issued, 1);
+    last            = flow->last[way];
+    flow->last[way] = ucp_st_queue_count(issued, 1);
     ucp_st_worker_unlock(queue->worker);
     status = ucp_st_queue_submit(queue);
     ucp_st_worker_lock(queue->worker);
     if (ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_rma_commit(queue);
     } else {
-        flow->last[lane->id] = last;
+        flow->last[way] = last;
         (void)ucp_st_queue_count(issued, UINT64_MAX);
-        lane->undo(queue, flow);
+        lane->undo(rma, flow);
         ucp_st_rma_drop(rma);
     }
     return status;
 }
 
-/* A signal on another lane than its data is a strict operation of its own. If
+/* A signal on another way than its data is a strict operation of its own. If
  * it cannot be enqueued the queue fails: the put is enqueued already, and the
  * user could not enqueue the signal alone. The lock is held, and released
  * meanwhile. */
@@ -441,15 +443,16 @@ static ucs_status_t ucp_st_rma_enqueue_two(const ucp_st_rma_t *rma)
     return status;
 }
 
-/* A put or get, with `signal` or NULL */
-static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
-                                    ucp_st_rma_type_t type,
+/* An operation of which the queue, the type and what its type alone has are
+ * known; with `signal` or NULL */
+static ucs_status_t ucp_st_rma_call(ucp_st_rma_t rma,
                                     const ucp_st_rma_params_t *params,
                                     const ucp_st_signal_params_t *signal)
 {
-    ucp_st_rma_t rma = {.queue = queue, .type = type};
+    ucp_st_queue_h queue = rma.queue;
     ucp_st_queue_rma_t *counts;
     ucs_status_t status;
+    unsigned way;
 
     if (params == NULL) {
         return UCS_ERR_INVALID_PARAM;
@@ -462,10 +465,11 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
         status = ucp_st_rma_check(params, &rma);
     }
     if ((status == UCS_OK) && (rma.length > 0)) {
-        status = rma.rkey->lane->prepare(queue);
+        way    = ucp_st_rma_data_way(&rma);
+        status = ucp_st_rma_way_ops(way)->prepare(queue, way);
     }
     if ((status == UCS_OK) && (signal != NULL)) {
-        status = rma.signal->lane->prepare(queue);
+        status = rma.signal->lane->prepare(queue, rma.signal->way);
     }
     if (status != UCS_OK) {
         return status;
@@ -474,7 +478,7 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
     if (rma.peer->status != UCS_OK) {
         status = rma.peer->status;
     } else if ((rma.length > 0) && (signal != NULL) &&
-               (rma.signal->lane != rma.rkey->lane)) {
+               (rma.signal->way != ucp_st_rma_data_way(&rma))) {
         status = ucp_st_rma_enqueue_two(&rma);
     } else if ((rma.length > 0) || (signal != NULL)) {
         status = ucp_st_rma_enqueue_one(&rma);
@@ -488,8 +492,8 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
         ucp_st_queue_count(&counts->signals, 1);
     }
     if ((signal == NULL) || (rma.length > 0)) {
-        ucp_st_queue_count((type == UCP_ST_RMA_PUT) ? &counts->puts :
-                                                      &counts->gets, 1);
+        ucp_st_queue_count((rma.type == UCP_ST_RMA_GET) ? &counts->gets :
+                                                          &counts->puts, 1);
     }
     return UCS_OK;
 }
@@ -497,13 +501,37 @@ static ucs_status_t ucp_st_rma_call(ucp_st_queue_h queue,
 ucs_status_t ucp_st_enqueue_put(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params)
 {
-    return ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, NULL);
+    return ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_PUT},
+                           params, NULL);
 }
 
 ucs_status_t ucp_st_enqueue_get(ucp_st_queue_h queue,
                                 const ucp_st_rma_params_t *params)
 {
-    return ucp_st_rma_call(queue, UCP_ST_RMA_GET, params, NULL);
+    return ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_GET},
+                           params, NULL);
+}
+
+ucs_status_t ucp_st_enqueue_add(ucp_st_queue_h queue,
+                                const ucp_st_rma_params_t *params,
+                                ucp_st_number_t number)
+{
+    if (params == NULL) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    if ((unsigned)number > UCP_ST_NUMBER_DOUBLE) {
+        return ucp_st_rma_refuse(queue, "unknown kind of number");
+    }
+    if ((params->field_mask & UCP_ST_RMA_PARAM_FIELD_LENGTH) &&
+        ((params->length % ucp_st_rma_number_size(number)) != 0)) {
+        return ucp_st_rma_refuse(queue, "a part of a number");
+    }
+    return ucp_st_rma_call((ucp_st_rma_t){.queue  = queue,
+                                          .type   = UCP_ST_RMA_ADD,
+                                          .number = number},
+                           params, NULL);
 }
 
 ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
@@ -512,7 +540,9 @@ ucs_status_t ucp_st_enqueue_put_signal(ucp_st_queue_h queue,
 {
     return (signal == NULL) ?
            UCS_ERR_INVALID_PARAM :
-           ucp_st_rma_call(queue, UCP_ST_RMA_PUT, params, signal);
+           ucp_st_rma_call((ucp_st_rma_t){.queue = queue,
+                                          .type  = UCP_ST_RMA_PUT},
+                           params, signal);
 }
 
 /* Make the batch of a quiet; the lock is held */
@@ -524,9 +554,9 @@ static ucs_status_t ucp_st_rma_make_quiet(ucp_st_queue_h queue)
     ucs_status_t status     = UCS_OK;
     unsigned i;
 
-    for (i = 0; (i < UCP_ST_LANE_LAST) && (status == UCS_OK); ++i) {
+    for (i = 0; (i < UCP_ST_QUEUE_MAX_WAYS) && (status == UCS_OK); ++i) {
         if (rma->waited[i] < rma->issued[i]) {
-            status = ucp_st_rma_wait_lane(queue, i, &num_cmds);
+            status = ucp_st_rma_wait_way(queue, i, &num_cmds);
         }
     }
     if (status != UCS_OK) {
@@ -679,7 +709,7 @@ static int ucp_st_rma_queue_has_open(ucp_st_queue_h queue)
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     unsigned i;
 
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
+    for (i = 0; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
         /* Pairs with the addition in ucp_st_rma_ended() */
         if (__atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_ACQUIRE) <
             rma->issued[i]) {
@@ -699,9 +729,7 @@ static int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
 
 static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
 {
-    if (ucp_st_queue_rma(queue)->trig != NULL) {
-        ucp_st_rma_trig_halt(ucp_st_queue_rma(queue)->trig);
-    }
+    ucp_st_rma_trig_each(queue, ucp_st_rma_trig_halt);
     ucp_st_rma_look(queue->worker);
 }
 
@@ -710,8 +738,9 @@ static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     unsigned i;
 
-    for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
-        stats->lanes[i].rmas += ucp_st_queue_count(&rma->issued[i], 0);
+    for (i = 0; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
+        stats->lanes[ucp_st_rma_way_lane(i)].rmas +=
+                ucp_st_queue_count(&rma->issued[i], 0);
     }
     stats->puts         += ucp_st_queue_count(&rma->puts, 0);
     stats->gets         += ucp_st_queue_count(&rma->gets, 0);
@@ -728,9 +757,7 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
     ucs_list_for_each_safe(flow, tmp, &rma->flows, list) {
         free(flow);
     }
-    if (rma->trig != NULL) {
-        ucp_st_rma_trig_leave(rma->trig);
-    }
+    ucp_st_rma_trig_each(queue, ucp_st_rma_trig_leave);
 }
 
 const ucp_st_component_t ucp_st_rma_component = {

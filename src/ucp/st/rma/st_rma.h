@@ -3,9 +3,13 @@
  * st_rma.h - one-sided operations.
  *
  * A key has one lane, whose functions (ucp_st_rma_lane_ops_t) make the stream
- * commands of operations with it. Every operation that was enqueued ends once,
- * with or without success, even if its queue or peer fails. Then it is counted
- * in its queue's word of that lane. A quiet waits until the words have reached
+ * commands of operations with it. On lane trig it is for one NIC of its owner,
+ * so that all processes come to the memory by that one. Lane and NIC are the
+ * *way* of an operation: a lane's id, or a number behind those.
+ *
+ * Every operation that was enqueued ends once, with or without success, even if
+ * its queue or peer fails. Then it is counted in its queue's word of that way.
+ * A quiet waits until the words have reached
  * the numbers of operations that were enqueued before it. Those may end in any
  * order: no later one begins before the stream has passed the quiet.
  *
@@ -25,6 +29,7 @@
 #include "ctrl/st_service.h"
 #include "direct/st_direct_rma.h"
 #include "rma/st_rma_proto.h"
+#include "trig/st_trig_rma.h"
 
 #include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
@@ -53,6 +58,7 @@ KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
 typedef struct ucp_st_rkey {
     ucp_st_peer_h                      peer;
     const struct ucp_st_rma_lane_ops   *lane;
+    unsigned                           way;
     uint64_t                           mem_id;
     uint64_t                           remote; /* address there */
     size_t                             length;
@@ -64,14 +70,16 @@ typedef struct ucp_st_rkey {
 typedef struct ucp_st_rma {
     ucp_st_queue_h     queue;
     ucp_st_rma_type_t  type;
+    ucp_st_number_t    number;   /* of an addition */
     ucp_st_peer_h      peer;
+    unsigned           way;
     int                is_strict;
     ucp_st_memh_t      *mem;     /* NULL if length is 0 */
     uint8_t            *buffer;  /* there */
     size_t             length;
     ucp_st_rkey_t      *rkey;    /* NULL if length is 0 */
     uint64_t           offset;   /* there */
-    ucp_st_rkey_t      *signal;  /* NULL: none; of the same lane */
+    ucp_st_rkey_t      *signal;  /* NULL: none; of the same way */
     uint64_t           signal_offset;
     uint64_t           signal_value;
     ucp_st_signal_op_t signal_op;
@@ -82,8 +90,8 @@ typedef struct ucp_st_rma {
 typedef struct ucp_st_rma_flow {
     ucs_list_link_t list;                   /* in the queue's */
     ucp_st_peer_h   peer;
-    uint64_t        last[UCP_ST_LANE_LAST]; /* number of the last one, among
-                                               those of the queue */
+    uint64_t        last[UCP_ST_QUEUE_MAX_WAYS]; /* number of the last one,
+                                               among those of the queue */
     ucs_list_link_t ops;                    /* of lane host that have not ended,
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
@@ -91,10 +99,10 @@ typedef struct ucp_st_rma_flow {
 /** A queue's private data. Used by the thread that calls for the queue; the
  *  worker's lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
-    uint64_t          issued[UCP_ST_LANE_LAST]; /* enqueued; see
+    uint64_t          issued[UCP_ST_QUEUE_MAX_WAYS]; /* enqueued; see
                                                    ucp_st_queue_count() */
-    uint64_t          waited[UCP_ST_LANE_LAST]; /* of these, those that the
-                                                   stream waits for */
+    uint64_t          waited[UCP_ST_QUEUE_MAX_WAYS]; /* of these, those that
+                                                   the stream waits for */
     uint64_t          puts;                     /* enqueued; likewise */
     uint64_t          gets;
     uint64_t          signals;
@@ -105,7 +113,8 @@ typedef struct ucp_st_queue_rma {
     ucp_st_look_t     look;                     /* while the stream is there;
                                                    worker's lock */
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
-    struct ucp_st_rma_trig *trig;               /* lane trig: or NULL */
+    struct ucp_st_rma_trig *trigs[UCP_ST_TRIG_MAX_RAILS]; /* lane trig: or
+                                                   NULL */
 } ucp_st_queue_rma_t;
 
 /** A worker's private data. Protected by its lock unless a field says
@@ -158,12 +167,29 @@ static inline ucp_st_queue_rma_t *ucp_st_queue_rma(ucp_st_queue_h queue)
     return queue->priv[UCP_ST_PRIV_RMA];
 }
 
-/** The queue's word of a lane: counts operations that have ended. Streams wait
+/** The queue's word of a way: counts operations that have ended. Streams wait
  *  on it; atomic. */
 static inline volatile uint64_t *ucp_st_rma_word(ucp_st_queue_h queue,
-                                                 unsigned lane)
+                                                 unsigned way)
 {
-    return queue->marks[UCP_ST_QUEUE_WORD_RMA + lane];
+    return queue->marks[UCP_ST_QUEUE_WORD_RMA + way];
+}
+
+/** The lane of a way. */
+static inline ucp_st_lane_t ucp_st_rma_way_lane(unsigned way)
+{
+    return (way < UCP_ST_LANE_LAST) ? (ucp_st_lane_t)way : UCP_ST_LANE_TRIG;
+}
+
+/** The NIC of a way of lane trig, and back. */
+static inline unsigned ucp_st_rma_way_nic(unsigned way)
+{
+    return (way < UCP_ST_LANE_LAST) ? 0 : (way - UCP_ST_LANE_LAST + 1);
+}
+
+static inline unsigned ucp_st_rma_way_of_nic(unsigned nic)
+{
+    return (nic == 0) ? UCP_ST_LANE_TRIG : (UCP_ST_LANE_LAST + nic - 1);
 }
 
 /** A lane's functions for keys and operations. The worker's lock is held unless
@@ -189,8 +215,8 @@ typedef struct ucp_st_rma_lane_ops {
      *  bytes; how many it takes. */
     size_t (*pack)(const ucp_st_memh_t *mem, void *blob);
 
-    /** Make the key usable with what the owner's pack() wrote. An error means
-     *  that the lane cannot do it. */
+    /** Make the key usable with what the owner's pack() wrote; may change its
+     *  way. An error means that the lane cannot do it. */
     ucs_status_t (*unpack)(ucp_st_rkey_t *rkey, const void *blob,
                            size_t length);
 
@@ -200,7 +226,7 @@ typedef struct ucp_st_rma_lane_ops {
     /** An operation of the queue will be made: get ready what all of them need,
      *  and ask the stream's runtime for it, which may take long. The lock is
      *  not held. */
-    ucs_status_t (*prepare)(ucp_st_queue_h queue);
+    ucs_status_t (*prepare)(ucp_st_queue_h queue, unsigned way);
 
     /** Make the stream command of an operation, which holds its memory and keys
      *  (ucp_st_rma_drop()) and comes behind all that its flow has. Nothing is
@@ -209,11 +235,11 @@ typedef struct ucp_st_rma_lane_ops {
                           ucs_gstream_cmd_t *cmd);
 
     /** The command that start() made last for the flow was not enqueued. */
-    void (*undo)(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow);
+    void (*undo)(const ucp_st_rma_t *rma, ucp_st_rma_flow_t *flow);
 
     /** Make the stream command that waits for all operations of the queue on
-     *  this lane, of which there are some. */
-    ucs_status_t (*wait)(ucp_st_queue_h queue, ucp_st_lane_t lane,
+     *  this way, of which there are some. */
+    ucs_status_t (*wait)(ucp_st_queue_h queue, unsigned way,
                          ucs_gstream_cmd_t *cmd);
 } ucp_st_rma_lane_ops_t;
 
@@ -221,8 +247,20 @@ extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
-/** A lane's functions. */
+/** Bytes of a number. */
+size_t ucp_st_rma_number_size(ucp_st_number_t number);
+
+/** Add numbers. Neither place need be aligned. */
+void ucp_st_rma_add(ucp_st_number_t number, void *sums, const void *numbers,
+                    size_t length);
+
+/** A lane's functions, and those of a way's. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
+
+static inline const ucp_st_rma_lane_ops_t *ucp_st_rma_way_ops(unsigned way)
+{
+    return ucp_st_rma_lane(ucp_st_rma_way_lane(way));
+}
 
 /** The service thread looks after streams that wait for signals. */
 int ucp_st_rma_serve(void *worker);
@@ -256,10 +294,11 @@ ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
  */
 void ucp_st_rma_reap(ucp_st_worker_h worker);
 
-/** Memory by its id, if all of a range lies there, with a reference; else NULL.
- *  The lock is held. */
-ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
-                                  uint64_t offset, uint64_t length);
+/** Memory by its id, if one of some lanes serves it and all of a range lies
+ *  there, with a reference; else NULL. The lock is held. */
+ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, unsigned lanes,
+                                  uint64_t id, uint64_t offset,
+                                  uint64_t length);
 
 /** Non-zero if all of a range lies in memory of `size` bytes. */
 static inline int ucp_st_rma_is_inside(uint64_t offset, uint64_t length,
@@ -290,18 +329,18 @@ static inline int ucp_st_rma_is_held(const unsigned *refs)
 void ucp_st_rma_drop(const ucp_st_rma_t *rma);
 
 /** wait() of lanes whose quiets wait for the queue's word. */
-ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, ucp_st_lane_t lane,
+ucs_status_t ucp_st_rma_wait_word(ucp_st_queue_h queue, unsigned way,
                                   ucs_gstream_cmd_t *cmd);
 
 /** release() of lanes whose part of a key holds nothing. */
 void ucp_st_rma_release_none(ucp_st_rkey_t *rkey);
 
 /** prepare() of a lane that needs nothing. */
-ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue);
+ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue, unsigned way);
 
 /** An operation has ended: let quiets pass. In any thread; the queue may be
  *  gone afterwards. */
-void ucp_st_rma_ended(ucp_st_queue_h queue, ucp_st_lane_t lane);
+void ucp_st_rma_ended(ucp_st_queue_h queue, unsigned way);
 
 /** Carry out a signal in memory of this process. All that was done before is
  *  visible to a thread that sees it. */
@@ -332,6 +371,10 @@ void ucp_st_rma_trig_halt(struct ucp_st_rma_trig *trig);
 /** Non-zero while operations have not ended here although their queue's stream
  *  has passed a quiet of them. */
 int ucp_st_rma_trig_is_behind(ucp_st_worker_h worker);
+
+/** Call a function with each part of a queue's. */
+void ucp_st_rma_trig_each(ucp_st_queue_h queue,
+                          void (*func)(struct ucp_st_rma_trig *trig));
 
 /** The commands of start() and wait() were enqueued: post their operations. */
 void ucp_st_rma_trig_commit(struct ucp_st_rma_trig *trig);

@@ -137,7 +137,7 @@ static ucs_status_t ucp_st_rma_direct_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-static void ucp_st_rma_direct_undo(ucp_st_queue_h queue,
+static void ucp_st_rma_direct_undo(const ucp_st_rma_t *rma,
                                    ucp_st_rma_flow_t *flow)
 {
 }

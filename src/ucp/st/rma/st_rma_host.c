@@ -5,8 +5,8 @@
  *
  *   origin                                  target
  *   stream: hands the operation over
- *   thread: request, with a put's data ---> thread: moves the data,
- *                                                   carries the signal out
+ *   thread: request, with a put's data ---> thread: moves the data, or adds
+ *                                                   it; carries the signal out
  *           word of the queue + 1  <-------         reply, with got data
  *   stream: quiet waits for the word
  *
@@ -24,6 +24,7 @@
 #include "rma/st_rma.h"
 #include "core/st_log.h"
 #include "core/st_peer.h"
+#include "core/st_stage.h"
 #include "core/st_ucp.h"
 #include "ctrl/st_ctrl.h"
 
@@ -60,6 +61,7 @@ typedef struct ucp_st_rma_job {
     ucp_ep_h             ep;      /* to the origin; valid in UCP's callbacks */
     ucp_st_rma_request_t request;
     ucp_st_rma_reply_t   reply;
+    void                 *numbers; /* to be added; or NULL */
     ucp_st_memh_t        *mem;    /* held; or NULL */
     ucp_st_memh_t        *signal; /* the same */
 } ucp_st_rma_job_t;
@@ -178,8 +180,8 @@ static void ucp_st_rma_host_send(ucp_st_rma_host_op_t *op)
         .cb.send      = ucp_st_rma_host_sent_cb,
         .user_data    = op
     };
-    size_t length             = (op->rma.type == UCP_ST_RMA_PUT) ?
-                                op->rma.length : 0;
+    size_t length             = (op->rma.type == UCP_ST_RMA_GET) ?
+                                0 : op->rma.length;
     ucs_status_ptr_t request;
     ucs_status_t status;
     ucp_ep_h ep;
@@ -264,6 +266,7 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
     op->flow    = flow;
     op->request = (ucp_st_rma_request_t){
         .type   = rma->type,
+        .number = rma->number,
         .src    = rma->queue->worker->uuid,
         .dst    = rma->peer->uuid,
         .id     = ++dev->next_id,
@@ -287,7 +290,7 @@ static ucs_status_t ucp_st_rma_host_start(const ucp_st_rma_t *rma,
     return UCS_OK;
 }
 
-static void ucp_st_rma_host_undo(ucp_st_queue_h queue,
+static void ucp_st_rma_host_undo(const ucp_st_rma_t *rma,
                                  ucp_st_rma_flow_t *flow)
 {
     ucp_st_rma_host_free(ucs_list_tail(&flow->ops, ucp_st_rma_host_op_t,
@@ -424,6 +427,7 @@ static void ucp_st_rma_job_end(ucp_st_rma_job_t *job)
     if (job->signal != NULL) {
         ucp_st_rma_release(&job->signal->refs);
     }
+    free(job->numbers);
     free(job);
 }
 
@@ -474,12 +478,24 @@ static void ucp_st_rma_job_reply(ucp_st_rma_job_t *job, ucs_status_t status)
     }
 }
 
-/* UCP has moved a put's data, or failed to because the origin is gone and needs
- * no answer */
+static void ucp_st_rma_job_add(ucp_st_rma_job_t *job, const void *numbers)
+{
+    ucp_st_rma_add((ucp_st_number_t)job->request.number,
+                   job->mem->address + job->request.offset, numbers,
+                   job->request.length);
+}
+
+/* UCP has moved a request's data, or failed to because the origin is gone and
+ * needs no answer */
 static void ucp_st_rma_job_moved_cb(void *request, ucs_status_t status,
                                     size_t length, void *arg)
 {
+    ucp_st_rma_job_t *job = arg;
+
     if (status == UCS_OK) {
+        if (job->numbers != NULL) {
+            ucp_st_rma_job_add(job, job->numbers);
+        }
         ucp_st_rma_job_reply(arg, UCS_OK);
     } else {
         ucp_st_rma_job_end(arg);
@@ -492,17 +508,25 @@ static ucs_status_t ucp_st_rma_job_get_mem(ucp_st_rma_job_t *job)
 {
     const ucp_st_rma_request_t *request = &job->request;
     ucp_st_worker_h worker              = job->worker;
+    int is_add                          = (request->type == UCP_ST_RMA_ADD);
     uintptr_t word;
 
     if (request->length > 0) {
-        job->mem = ucp_st_rma_mem_get(worker, request->mem_id, request->offset,
+        /* Additions need no key of lane host, but memory of the host */
+        job->mem = ucp_st_rma_mem_get(worker,
+                                      is_add ? ~0u : UCS_BIT(UCP_ST_LANE_HOST),
+                                      request->mem_id, request->offset,
                                       request->length);
         if (job->mem == NULL) {
             return UCS_ERR_INVALID_ADDR;
         }
+        if (ucp_st_stage_is_device(&job->mem->memory)) {
+            return UCS_ERR_UNSUPPORTED;
+        }
     }
     if (request->has_signal) {
-        job->signal = ucp_st_rma_mem_get(worker, request->signal_mem_id,
+        job->signal = ucp_st_rma_mem_get(worker, UCS_BIT(UCP_ST_LANE_HOST),
+                                         request->signal_mem_id,
                                          request->signal_offset,
                                          sizeof(uint64_t));
         if (job->signal == NULL) {
@@ -519,21 +543,34 @@ static ucs_status_t ucp_st_rma_job_get_mem(ucp_st_rma_job_t *job)
 static int ucp_st_rma_job_is_good(const ucp_st_rma_job_t *job, size_t length)
 {
     const ucp_st_rma_request_t *request = &job->request;
-    int is_put                          = (request->type == UCP_ST_RMA_PUT);
+    int is_get                          = (request->type == UCP_ST_RMA_GET);
 
     if (!ucp_st_net(job->worker)->is_served ||
         (request->dst != job->worker->uuid)) {
         return 0; /* for an earlier worker */
     }
-    if ((request->type > UCP_ST_RMA_GET) ||
+    if ((request->type > UCP_ST_RMA_ADD) ||
         (request->signal_op > UCP_ST_SIGNAL_ADD) ||
-        ((request->type == UCP_ST_RMA_GET) && (request->length == 0)) ||
-        (length != (is_put ? request->length : 0))) {
+        (request->number > UCP_ST_NUMBER_DOUBLE) ||
+        (is_get && (request->length == 0)) ||
+        (length != (is_get ? 0 : request->length)) ||
+        ((request->type == UCP_ST_RMA_ADD) &&
+         ((length % ucp_st_rma_number_size(request->number)) != 0))) {
         ucs_error("dropped a malformed one-sided operation of peer 0x%lx",
                   request->src);
         return 0;
     }
     return 1;
+}
+
+/* Where the data of a request goes; NULL without memory */
+static void *ucp_st_rma_job_place(ucp_st_rma_job_t *job)
+{
+    if (job->request.type == UCP_ST_RMA_PUT) {
+        return job->mem->address + job->request.offset;
+    }
+    job->numbers = malloc(job->request.length);
+    return job->numbers;
 }
 
 /* Carry a good request out: UCS_INPROGRESS if UCP's data is used later */
@@ -547,21 +584,31 @@ static ucs_status_t ucp_st_rma_job_run(ucp_st_rma_job_t *job, void *data,
         .cb.recv_am   = ucp_st_rma_job_moved_cb,
         .user_data    = job
     };
-    uint64_t length           = (job->request.type == UCP_ST_RMA_PUT) ?
-                                job->request.length : 0;
+    uint64_t length           = (job->request.type == UCP_ST_RMA_GET) ?
+                                0 : job->request.length;
     ucs_status_ptr_t request  = NULL;
-    uint8_t *place;
+    void *place;
 
-    if (length > 0) {
-        place = job->mem->address + job->request.offset;
-        if (is_rndv) {
-            request = ucp_am_recv_data_nbx(ucp_worker, data, place, length,
-                                           &param);
+    if ((length > 0) && is_rndv) {
+        place = ucp_st_rma_job_place(job);
+        if (place == NULL) {
+            ucp_st_rma_job_reply(job, UCS_ERR_NO_MEMORY);
+            return UCS_OK;
+        }
+        request = ucp_am_recv_data_nbx(ucp_worker, data, place, length, &param);
+    } else if (length > 0) {
+        if (job->request.type == UCP_ST_RMA_ADD) {
+            ucp_st_rma_job_add(job, data);
         } else {
-            memcpy(place, data, length);
+            memcpy(job->mem->address + job->request.offset, data, length);
         }
     }
-    if (!UCS_PTR_IS_PTR(request)) {
+    if (request == NULL) {
+        if (job->numbers != NULL) {
+            ucp_st_rma_job_add(job, job->numbers);
+        }
+        ucp_st_rma_job_reply(job, UCS_OK);
+    } else if (UCS_PTR_IS_ERR(request)) {
         ucp_st_rma_job_reply(job, UCS_PTR_STATUS(request));
     }
     return ((length > 0) && is_rndv) ? UCS_INPROGRESS : UCS_OK;
@@ -620,7 +667,8 @@ ucp_st_rma_request_am_handler(void *arg, const void *header,
     }
     if (status != UCS_OK) {
         ucs_error("a one-sided operation of peer 0x%lx is for memory that is "
-                  "not registered (any more)", job->request.src);
+                  "%s", job->request.src, (status == UCS_ERR_UNSUPPORTED) ?
+                  "a device's" : "not registered (any more)");
         ucp_st_rma_job_reply(job, status);
         return UCS_OK;
     }

@@ -158,8 +158,8 @@ ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh)
     return UCS_OK;
 }
 
-ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
-                                  uint64_t offset, uint64_t length)
+ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, unsigned lanes,
+                                  uint64_t id, uint64_t offset, uint64_t length)
 {
     khash_t(ucp_st_mems) *mems = &ucp_st_rma_dev(worker)->mems;
     khiter_t iter              = kh_get(ucp_st_mems, mems, id);
@@ -169,7 +169,7 @@ ucp_st_memh_t *ucp_st_rma_mem_get(ucp_st_worker_h worker, uint64_t id,
         return NULL;
     }
     mem = kh_value(mems, iter);
-    if (!(mem->lanes & UCS_BIT(UCP_ST_LANE_HOST)) ||
+    if (!(mem->lanes & lanes) ||
         !ucp_st_rma_is_inside(offset, length, mem->length)) {
         return NULL;
     }
@@ -286,7 +286,8 @@ static ucs_status_t ucp_st_rkey_open(ucp_st_rkey_t *rkey,
         } else if (!(rkey->peer->lanes & UCS_BIT(ops->id))) {
             reason = "it does not reach the peer";
         } else {
-            status = ops->unpack(rkey, head + 1, head->length);
+            rkey->way = ops->id;
+            status    = ops->unpack(rkey, head + 1, head->length);
             if (status == UCS_OK) {
                 rkey->lane = ops;
                 ++ucp_st_rma_dev(worker)->num_rkeys;
@@ -369,7 +370,7 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
     return UCS_OK;
 }
 
-ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue)
+ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue, unsigned way)
 {
     return UCS_OK;
 }

@@ -30,7 +30,8 @@ typedef struct ucp_st_rkey_hdr {
 /** Types of requests to the owner's service thread. */
 typedef enum {
     UCP_ST_RMA_PUT, /**< The data that comes with it */
-    UCP_ST_RMA_GET  /**< Data that goes back with the reply */
+    UCP_ST_RMA_GET, /**< Data that goes back with the reply */
+    UCP_ST_RMA_ADD  /**< Numbers that come with it */
 } ucp_st_rma_type_t;
 
 /** Head of a request. */
@@ -38,7 +39,8 @@ typedef struct ucp_st_rma_request {
     uint8_t  type;          /**< @ref ucp_st_rma_type_t */
     uint8_t  has_signal;
     uint8_t  signal_op;     /**< ucp_st_signal_op_t */
-    uint8_t  reserved[5];
+    uint8_t  number;        /**< ucp_st_number_t, of numbers */
+    uint8_t  reserved[4];
     uint64_t src;           /**< Uuids */
     uint64_t dst;
     uint64_t id;            /**< Of the operation, unique in `src` */

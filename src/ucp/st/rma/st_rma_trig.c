@@ -3,7 +3,10 @@
  * st_rma_trig.c - one-sided operations on lane trig: deferred work of the NIC.
  * The worker's lock is held except where a function runs on the stream.
  *
- * Each queue has on the NIC a counter T, to which its stream adds 1 for every
+ * Memory is registered with all NICs. Whoever accesses it uses one of them,
+ * which follows from the memory's number, so that additions to a signal there
+ * are atomic; a process with fewer NICs may use the first one. Each queue has,
+ * on each NIC that it needs, a counter T, to which its stream adds 1 for every
  * operation, a counter C and a word:
  *
  *   put, get:         T >= n: the data        C counts it
@@ -41,6 +44,11 @@
 
 #include <stdlib.h>
 
+_Static_assert((UCP_ST_TRIG_MAX_RAILS * UCT_TRIG_RKEY_PACKED_LEN) <=
+               UCP_ST_RKEY_MAX_BLOB, "keys");
+_Static_assert((UCP_ST_TRIG_MAX_RAILS - 1) <=
+               (UCP_ST_QUEUE_MAX_WAYS - UCP_ST_LANE_LAST), "ways");
+
 /* How much an operation adds to C */
 static uint64_t ucp_st_rma_trig_counts(const ucp_st_rma_trig_op_t *op)
 {
@@ -52,7 +60,7 @@ static size_t ucp_st_rma_trig_parts(const ucp_st_rma_trig_op_t *op)
     return op->writes + ((op->rma.signal != NULL) || op->is_quiet);
 }
 
-static uct_trig_mem_h *ucp_st_rma_trig_mem(const ucp_st_memh_t *mem)
+static ucp_st_trig_rma_mem_t *ucp_st_rma_trig_mem(const ucp_st_memh_t *mem)
 {
     return mem->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
 }
@@ -62,41 +70,76 @@ static uct_trig_rkey_t *ucp_st_rma_trig_rkey(const ucp_st_rkey_t *rkey)
     return rkey->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_TRIG];
 }
 
+static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
+{
+    ucp_st_trig_rma_mem_t *trig = ucp_st_rma_trig_mem(mem);
+
+    while (trig->num_nics > 0) {
+        if (uct_trig_mem_dereg(trig->mems[--trig->num_nics]) != UCS_OK) {
+            ucs_warn("lane 'trig': memory at %p stays registered: the NIC "
+                     "holds operations of a failed peer", mem->address);
+        }
+    }
+}
+
 static ucs_status_t ucp_st_rma_trig_reg(ucp_st_memh_t *mem)
 {
+    ucp_st_trig_rma_mem_t *trig = ucp_st_rma_trig_mem(mem);
+    ucs_status_t status;
+    unsigned i;
+
     if (ucp_st_stage_is_device(&mem->memory) &&
         !ucp_st_trig_takes(mem->worker, mem->address, mem->length,
                            &mem->memory, 1)) {
         return UCS_ERR_UNSUPPORTED;
     }
-    return uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker)->iface,
-                            mem->address, mem->length, NULL,
-                            ucp_st_rma_trig_mem(mem));
-}
-
-static void ucp_st_rma_trig_dereg(ucp_st_memh_t *mem)
-{
-    if (uct_trig_mem_dereg(*ucp_st_rma_trig_mem(mem)) != UCS_OK) {
-        ucs_warn("lane 'trig': memory at %p stays registered: the NIC holds "
-                 "operations of a failed peer", mem->address);
+    for (i = 0; i < ucp_st_trig_rma_num_rails(mem->worker); ++i) {
+        status = uct_trig_mem_reg(ucp_st_trig_rma_rail(mem->worker, i)->iface,
+                                  mem->address, mem->length, NULL,
+                                  &trig->mems[i]);
+        if (status != UCS_OK) {
+            ucp_st_rma_trig_dereg(mem);
+            return status;
+        }
+        ++trig->num_nics;
     }
+    return UCS_OK;
 }
 
+/* Keys of all NICs */
 static size_t ucp_st_rma_trig_pack(const ucp_st_memh_t *mem, void *blob)
 {
-    uct_trig_mem_pack(*ucp_st_rma_trig_mem(mem), blob);
-    return UCT_TRIG_RKEY_PACKED_LEN;
+    ucp_st_trig_rma_mem_t *trig = ucp_st_rma_trig_mem(mem);
+    unsigned i;
+
+    for (i = 0; i < trig->num_nics; ++i) {
+        uct_trig_mem_pack(trig->mems[i], blob);
+        blob = UCS_PTR_BYTE_OFFSET(blob, UCT_TRIG_RKEY_PACKED_LEN);
+    }
+    return trig->num_nics * UCT_TRIG_RKEY_PACKED_LEN;
 }
 
 static ucs_status_t ucp_st_rma_trig_unpack(ucp_st_rkey_t *rkey,
                                            const void *blob, size_t length)
 {
     uct_trig_rkey_t *key = ucp_st_rma_trig_rkey(rkey);
-    ucs_status_t status  = uct_trig_rkey_unpack(blob, length, key);
+    const size_t size    = UCT_TRIG_RKEY_PACKED_LEN;
+    ucs_status_t status;
+    unsigned nic;
 
+    if ((length < size) || (length > (UCP_ST_TRIG_MAX_RAILS * size))) {
+        return UCS_ERR_INVALID_ADDR;
+    }
+    nic = rkey->mem_id % (length / size);
+    if (ucp_st_trig_rma_ep(rkey->peer, nic) == NULL) {
+        nic = 0; /* this side has fewer */
+    }
+    status = uct_trig_rkey_unpack(UCS_PTR_BYTE_OFFSET(blob, nic * size),
+                                  ucs_min(size, length - (nic * size)), key);
     if (status != UCS_OK) {
         return status;
     }
+    rkey->way = ucp_st_rma_way_of_nic(nic);
     return ((key->address == rkey->remote) && (key->length == rkey->length)) ?
            UCS_OK : UCS_ERR_INVALID_ADDR;
 }
@@ -139,7 +182,7 @@ static void ucp_st_rma_trig_untriggered(ucp_st_trig_trigger_t *trigger,
     }
 }
 
-static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
+static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue, unsigned nic)
 {
     ucp_st_rma_trig_t *trig = calloc(1, sizeof(*trig));
     ucs_status_t status     = UCS_ERR_NO_MEMORY;
@@ -149,7 +192,8 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     }
     trig->worker     = queue->worker;
     trig->queue      = queue;
-    trig->rail       = ucp_st_trig_rma_rail(queue->worker);
+    trig->nic        = nic;
+    trig->rail       = ucp_st_trig_rma_rail(queue->worker, nic);
     trig->start.fail = ucp_st_rma_trig_untriggered;
     trig->late.post  = ucp_st_rma_trig_post_late;
     ucs_list_head_init(&trig->waiting);
@@ -167,7 +211,7 @@ static ucs_status_t ucp_st_rma_trig_create(ucp_st_queue_h queue)
     }
     ucp_st_trig_rma_open(queue->worker, ucp_st_rma_trig_settle);
     ucs_list_add_tail(&ucp_st_rma_dev(queue->worker)->trigs, &trig->list);
-    ucp_st_queue_rma(queue)->trig = trig;
+    ucp_st_queue_rma(queue)->trigs[nic] = trig;
     return UCS_OK;
 
 err_free:
@@ -208,7 +252,7 @@ static void ucp_st_rma_trig_end(ucp_st_rma_trig_op_t *op)
     op->is_ended = 1;
     --ucp_st_rma_peer(op->rma.peer)->num_trig;
     ucp_st_rma_drop(&op->rma);
-    ucp_st_rma_ended(op->rma.queue, UCP_ST_LANE_TRIG);
+    ucp_st_rma_ended(op->rma.queue, op->rma.way);
 }
 
 /* The NIC has no part of an operation, and gets none any more */
@@ -354,12 +398,12 @@ static void ucp_st_rma_trig_fill_data(ucp_st_rma_trig_op_t *op,
     uct_trig_put_t put      = {
         .buffer      = rma->buffer + offset,
         .length      = ucs_min(rma->length - offset, put_max),
-        .local       = *ucp_st_rma_trig_mem(rma->mem),
+        .local       = ucp_st_rma_trig_mem(rma->mem)->mems[op->trig->nic],
         .remote_addr = rma->rkey->remote + rma->offset + offset,
         .rkey        = *ucp_st_rma_trig_rkey(rma->rkey)
     };
 
-    work->ep       = ucp_st_trig_rma_ep(rma->peer);
+    work->ep       = ucp_st_trig_rma_ep(rma->peer, op->trig->nic);
     work->deferred = (uct_trig_deferred_t){
         .trigger    = op->trig->start.cntr,
         .threshold  = op->trig->start.base + op->threshold,
@@ -389,7 +433,7 @@ static void ucp_st_rma_trig_fill_signal(ucp_st_rma_trig_op_t *op,
     uint64_t address             = rma->signal->remote + rma->signal_offset;
     int has_data                 = (op->writes > 0);
 
-    work->ep       = ucp_st_trig_rma_ep(rma->peer);
+    work->ep       = ucp_st_trig_rma_ep(rma->peer, op->trig->nic);
     work->deferred = (uct_trig_deferred_t){
         .trigger    = has_data ? slot->tally.cntr : op->trig->start.cntr,
         .threshold  = has_data ? slot->counted :
@@ -566,20 +610,39 @@ void ucp_st_rma_trig_peer_gone(ucp_st_peer_t *peer)
     ucp_st_trig_dev_wake(peer->worker);
 }
 
-/* The queue's caller alone sets `trig` */
-static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue)
+void ucp_st_rma_trig_each(ucp_st_queue_h queue,
+                          void (*func)(ucp_st_rma_trig_t *trig))
 {
-    ucp_st_queue_rma_t *self = ucp_st_queue_rma(queue);
+    unsigned i;
+
+    for (i = 0; i < UCP_ST_TRIG_MAX_RAILS; ++i) {
+        if (ucp_st_queue_rma(queue)->trigs[i] != NULL) {
+            func(ucp_st_queue_rma(queue)->trigs[i]);
+        }
+    }
+}
+
+/* The part of a queue's for a way */
+static ucp_st_rma_trig_t *ucp_st_rma_trig_get(ucp_st_queue_h queue,
+                                              unsigned way)
+{
+    return ucp_st_queue_rma(queue)->trigs[ucp_st_rma_way_nic(way)];
+}
+
+/* The queue's caller alone sets `trigs` */
+static ucs_status_t ucp_st_rma_trig_prepare(ucp_st_queue_h queue, unsigned way)
+{
     ucs_status_t status;
 
-    if (self->trig != NULL) {
+    if (ucp_st_rma_trig_get(queue, way) != NULL) {
         return UCS_OK;
     }
     ucp_st_worker_lock(queue->worker);
-    status = ucp_st_rma_trig_create(queue);
+    status = ucp_st_rma_trig_create(queue, ucp_st_rma_way_nic(way));
     ucp_st_worker_unlock(queue->worker);
     if ((status == UCS_OK) && ucp_st_queue_is_gpu(queue)) {
-        (void)ucs_gstream_reaches(queue->stream, self->trig->start.doorbell);
+        (void)ucs_gstream_reaches(
+                queue->stream, ucp_st_rma_trig_get(queue, way)->start.doorbell);
     }
     return status;
 }
@@ -588,16 +651,16 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
                                           ucp_st_rma_flow_t *flow,
                                           ucs_gstream_cmd_t *cmd)
 {
-    ucp_st_queue_rma_t *self = ucp_st_queue_rma(rma->queue);
+    const uint64_t number    =
+            ucp_st_queue_rma(rma->queue)->issued[rma->way] + 1;
     size_t put_max           = ucp_st_trig_rma_put_max(rma->peer);
     size_t writes            = (rma->length / put_max) +
                                ((rma->length % put_max) != 0);
-    ucp_st_rma_trig_t *trig  = self->trig;
+    ucp_st_rma_trig_t *trig  = ucp_st_rma_trig_get(rma->queue, rma->way);
     ucp_st_rma_trig_op_t *op;
 
     if (((trig->counted + writes + 1) >= trig->rail->attr.max_count) ||
-        ((trig->start.base > 0) &&
-         ((self->issued[UCP_ST_LANE_TRIG] + 1) >= trig->start.base))) {
+        ((trig->start.base > 0) && (number >= trig->start.base))) {
         return UCS_ERR_EXCEEDS_LIMIT;
     }
     op = ucp_st_rma_trig_new(trig);
@@ -606,7 +669,7 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
     }
     op->rma        = *rma;
     op->writes     = writes;
-    op->threshold  = self->issued[UCP_ST_LANE_TRIG] + 1;
+    op->threshold  = number;
     trig->enqueued = op;
     trig->counted += ucp_st_rma_trig_counts(op);
     ++ucp_st_rma_peer(rma->peer)->num_trig;
@@ -615,9 +678,10 @@ static ucs_status_t ucp_st_rma_trig_start(const ucp_st_rma_t *rma,
 }
 
 /* No part of the operation was posted yet */
-static void ucp_st_rma_trig_undo(ucp_st_queue_h queue, ucp_st_rma_flow_t *flow)
+static void ucp_st_rma_trig_undo(const ucp_st_rma_t *rma,
+                                 ucp_st_rma_flow_t *flow)
 {
-    ucp_st_rma_trig_t *trig  = ucp_st_queue_rma(queue)->trig;
+    ucp_st_rma_trig_t *trig  = ucp_st_rma_trig_get(rma->queue, rma->way);
     ucp_st_rma_trig_op_t *op = trig->enqueued;
 
     trig->enqueued = NULL;
@@ -635,13 +699,11 @@ void ucp_st_rma_trig_commit(ucp_st_rma_trig_t *trig)
     }
 }
 
-static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue,
-                                         ucp_st_lane_t lane,
+static ucs_status_t ucp_st_rma_trig_wait(ucp_st_queue_h queue, unsigned way,
                                          ucs_gstream_cmd_t *cmd)
 {
-    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
-    ucp_st_rma_trig_t *trig = rma->trig;
-    uint64_t issued         = rma->issued[lane];
+    ucp_st_rma_trig_t *trig = ucp_st_rma_trig_get(queue, way);
+    uint64_t issued         = ucp_st_queue_rma(queue)->issued[way];
     ucp_st_rma_trig_op_t *op;
 
     if (trig->asked < issued) {

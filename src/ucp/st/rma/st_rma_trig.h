@@ -41,7 +41,8 @@ typedef struct ucp_st_rma_trig {
     ucs_list_link_t        list;    /* in the worker's */
     ucp_st_worker_h        worker;
     ucp_st_queue_h         queue;   /* NULL: it has left */
-    ucp_st_trig_rail_t     *rail;
+    unsigned               nic;
+    ucp_st_trig_rail_t     *rail;   /* Of that number */
     ucp_st_trig_trigger_t  start;   /* T */
     ucp_st_trig_tally_t    done;    /* C, and the word */
     int                    is_unsettled; /* T was reset, and what waits for it

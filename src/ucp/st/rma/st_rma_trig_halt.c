@@ -59,22 +59,32 @@ static void ucp_st_rma_trig_settle_one(ucp_st_rma_trig_t *trig,
     ucp_st_rma_trig_post_late(&trig->late); /* quiets */
 }
 
-void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
+/* Those of one NIC */
+static void ucp_st_rma_trig_settle_nic(ucp_st_worker_h worker, unsigned nic)
 {
     ucs_list_link_t *trigs = &ucp_st_rma_dev(worker)->trigs;
     ucp_st_rma_trig_t *trig;
     ucs_status_t status;
 
     ucs_list_for_each(trig, trigs, list) {
-        trig->is_canceling = trig->is_unsettled &&
+        trig->is_canceling = (trig->nic == nic) && trig->is_unsettled &&
                              (ucp_st_rma_trig_cancel_add(trig) == UCS_OK);
     }
-    status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker));
+    status = ucp_st_trig_cancel(ucp_st_trig_rma_rail(worker, nic));
     ucs_list_for_each(trig, trigs, list) {
         if (trig->is_canceling && (status != UCS_ERR_BUSY)) {
             ucp_st_rma_trig_settle_one(trig, status);
-        } else if (trig->is_unsettled) {
+        } else if ((trig->nic == nic) && trig->is_unsettled) {
             ucp_st_trig_refused(worker); /* again, soon */
         }
+    }
+}
+
+void ucp_st_rma_trig_settle(ucp_st_worker_h worker)
+{
+    unsigned nic;
+
+    for (nic = 0; nic < ucp_st_trig_rma_num_rails(worker); ++nic) {
+        ucp_st_rma_trig_settle_nic(worker, nic);
     }
 }

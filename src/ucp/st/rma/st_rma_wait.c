@@ -35,17 +35,26 @@
  * notification, milliseconds */
 #define UCP_ST_RMA_UNTOLD_MSEC 1
 
+/** A signal that a wait is for. Read-only. */
+typedef struct ucp_st_rma_awaited {
+    ucp_st_memh_t       *mem;    /* held */
+    ucp_st_peer_h       peer;    /* or NULL */
+    const uint64_t      *signal;
+    uint64_t            value;
+    ucp_st_signal_cmp_t cmp;
+    const char          *name;   /* or NULL */
+} ucp_st_rma_awaited_t;
+
 /** A wait. Read-only unless a field says otherwise. */
 typedef struct ucp_st_rma_wait {
     ucs_list_link_t      list;       /* in the worker's; wait_lock */
     ucp_st_queue_h       queue;
-    ucp_st_memh_t        *mem;       /* held */
-    ucp_st_peer_h        peer;       /* or NULL */
-    const uint64_t       *signal;
-    uint64_t             value;
-    ucp_st_signal_cmp_t  cmp;
-    volatile uint64_t    *word;      /* 1: it passes; atomic; stays when the
-                                        wait is unused */
+    size_t               count;      /* signals */
+    ucp_st_rma_awaited_t *signals;   /* room for `max`; these and the word stay
+                                        when the wait is unused */
+    size_t               max;
+    volatile uint64_t    *word;      /* 1: it passes; atomic */
+    uint8_t              has_peer;   /* some signal has */
     uint8_t              is_helped;  /* the stream calls `helper` */
     uint8_t              is_listed;  /* the stream's */
     uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
@@ -58,15 +67,34 @@ typedef struct ucp_st_rma_wait {
 static void ucp_st_rma_wait_free(ucp_st_rma_wait_t *wait)
 {
     ucs_gstream_word_put(wait->word);
+    free(wait->signals);
     free(wait);
 }
 
-/* An unused wait, or a new one, of which all but the word is 0; NULL without
- * memory */
-static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev)
+/* Room for signals. Returns 0 without memory. */
+static int ucp_st_rma_wait_reserve(ucp_st_rma_wait_t *wait, size_t count)
+{
+    ucp_st_rma_awaited_t *signals;
+
+    if (count <= wait->max) {
+        return 1;
+    }
+    signals = calloc(count, sizeof(*signals));
+    if (signals == NULL) {
+        return 0;
+    }
+    free(wait->signals);
+    wait->signals = signals;
+    wait->max     = count;
+    return 1;
+}
+
+/* An unused wait, or a new one, with room for signals, of which all but that
+ * and the word is 0; NULL without memory */
+static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev,
+                                              size_t count)
 {
     ucp_st_rma_wait_t *wait = NULL;
-    volatile uint64_t *word;
 
     (void)pthread_mutex_lock(&dev->wait_lock);
     if (!ucs_list_is_empty(&dev->free_waits)) {
@@ -84,9 +112,16 @@ static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev)
             return NULL;
         }
     }
-    word  = wait->word;
-    *wait = (ucp_st_rma_wait_t){.word = word};
-    *word = 0;
+    if (!ucp_st_rma_wait_reserve(wait, count)) {
+        ucp_st_rma_wait_free(wait);
+        return NULL;
+    }
+    *wait       = (ucp_st_rma_wait_t){
+        .signals = wait->signals,
+        .max     = wait->max,
+        .word    = wait->word
+    };
+    *wait->word = 0;
     return wait;
 }
 
@@ -99,19 +134,33 @@ void ucp_st_rma_waits_free(ucp_st_rma_dev_t *dev)
     }
 }
 
-static int ucp_st_rma_wait_is_met(const ucp_st_rma_wait_t *wait)
+static int ucp_st_rma_awaited_is_met(const ucp_st_rma_awaited_t *awaited)
 {
     /* Pairs with the release of the signal: the data is there */
-    uint64_t signal = __atomic_load_n(wait->signal, __ATOMIC_ACQUIRE);
+    uint64_t signal = __atomic_load_n(awaited->signal, __ATOMIC_ACQUIRE);
 
-    return (wait->cmp == UCP_ST_SIGNAL_EQ) ? (signal == wait->value) :
-                                             (signal >= wait->value);
+    return (awaited->cmp == UCP_ST_SIGNAL_EQ) ? (signal == awaited->value) :
+                                                (signal >= awaited->value);
+}
+
+/* The first signal of a wait that has not come, NULL if all have */
+static const ucp_st_rma_awaited_t *
+ucp_st_rma_wait_first(const ucp_st_rma_wait_t *wait)
+{
+    size_t i;
+
+    for (i = 0; i < wait->count; ++i) {
+        if (!ucp_st_rma_awaited_is_met(&wait->signals[i])) {
+            return &wait->signals[i];
+        }
+    }
+    return NULL;
 }
 
 /* Let a wait pass if it may; non-zero if so */
 static int ucp_st_rma_wait_try(ucp_st_rma_wait_t *wait)
 {
-    if (!ucp_st_rma_wait_is_met(wait) &&
+    if ((ucp_st_rma_wait_first(wait) != NULL) &&
         (ucp_st_queue_status(wait->queue) == UCS_OK)) {
         return 0;
     }
@@ -155,7 +204,7 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
     ucp_st_direct_rma_sleep(wait->queue, is_notified);
     ucp_st_watch_begin(wait->queue->worker);
-    if ((wait->peer != NULL) || dev->is_untold) {
+    if (wait->has_peer || dev->is_untold) {
         ucp_st_service_wake(&dev->service);
     }
 }
@@ -214,6 +263,20 @@ static void ucp_st_rma_wait_begin(void *arg)
     (void)ucp_st_rma_wait_try(wait);
 }
 
+/* Hold the memory and the peers of all signals, or release them */
+static void ucp_st_rma_wait_hold(const ucp_st_rma_wait_t *wait,
+                                 void (*func)(unsigned *refs))
+{
+    size_t i;
+
+    for (i = 0; i < wait->count; ++i) {
+        func(&wait->signals[i].mem->refs);
+        if (wait->signals[i].peer != NULL) {
+            func(&ucp_st_rma_peer(wait->signals[i].peer)->num_waits);
+        }
+    }
+}
+
 /* The stream has passed the wait, or did not get it. As
  * ucp_st_rma_wait_begin(), or in a call of the user's. */
 static void ucp_st_rma_wait_put(void *arg)
@@ -222,16 +285,37 @@ static void ucp_st_rma_wait_put(void *arg)
     ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
 
     ucp_st_rma_wait_awake(wait);
-    ucp_st_rma_release(&wait->mem->refs);
-    if (wait->peer != NULL) {
-        ucp_st_rma_release(&ucp_st_rma_peer(wait->peer)->num_waits);
-    }
     (void)pthread_mutex_lock(&dev->wait_lock);
     if (wait->is_listed) {
         ucs_list_del(&wait->list);
     }
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    /* Nobody looks at the words any more */
+    ucp_st_rma_wait_hold(wait, ucp_st_rma_release);
+    (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_add_head(&dev->free_waits, &wait->list);
     (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
+/* What a stream waits for */
+static void ucp_st_rma_wait_describe(const ucp_st_rma_awaited_t *awaited,
+                                     ucp_st_waits_t *waits)
+{
+    if (awaited->name != NULL) {
+        ucp_st_waits_add(waits, "%s", awaited->name);
+        return;
+    }
+    ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at byte "
+                     "%zu of the registered memory %p",
+                     (awaited->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
+                     "at least", awaited->value,
+                     __atomic_load_n(awaited->signal, __ATOMIC_RELAXED),
+                     (size_t)((const uint8_t*)awaited->signal -
+                              awaited->mem->address),
+                     (void*)awaited->mem->address);
+    if (awaited->peer != NULL) {
+        ucp_st_waits_add(waits, ", from peer 0x%lx", awaited->peer->uuid);
+    }
 }
 
 /* Streams that wait for a signal */
@@ -239,26 +323,17 @@ static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
                                     ucp_st_waits_t *waits)
 {
     ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+    const ucp_st_rma_awaited_t *awaited;
     ucp_st_rma_wait_t *wait;
 
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_for_each(wait, &dev->waits, list) {
-        if (ucp_st_rma_wait_is_met(wait) ||
-            !ucp_st_waits_see(waits, &wait->look, 0)) {
+        awaited = ucp_st_rma_wait_first(wait);
+        if ((awaited == NULL) || !ucp_st_waits_see(waits, &wait->look, 0)) {
             continue;
         }
         ucp_st_waits_begin_of(waits, worker, "a queue", &wait->look);
-        ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at "
-                         "byte %zu of the registered memory %p",
-                         (wait->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
-                         "at least", wait->value,
-                         __atomic_load_n(wait->signal, __ATOMIC_RELAXED),
-                         (size_t)((const uint8_t*)wait->signal -
-                                  wait->mem->address),
-                         (void*)wait->mem->address);
-        if (wait->peer != NULL) {
-            ucp_st_waits_add(waits, ", from peer 0x%lx", wait->peer->uuid);
-        }
+        ucp_st_rma_wait_describe(awaited, waits);
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
@@ -279,12 +354,12 @@ static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
     }
     ucp_st_waits_begin_of(waits, queue->worker, "a quiet", &rma->look);
     ucp_st_waits_add(waits, "one-sided operations that have not ended:");
-    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_LANE_LAST; ++i) {
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
         issued = ucp_st_queue_count(&rma->issued[i], 0);
         ended  = __atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_RELAXED);
         if (issued > ended) {
             ucp_st_waits_add(waits, " %lu on lane %s", issued - ended,
-                             ucp_st_lane_table[i]->name);
+                             ucp_st_lane_table[ucp_st_rma_way_lane(i)]->name);
         }
     }
 }
@@ -299,6 +374,20 @@ void ucp_st_rma_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
     ucp_st_rma_waits_signal(worker, waits);
 }
 
+/* Why a wait will not pass, UCS_OK if it may */
+static ucs_status_t ucp_st_rma_wait_status(const ucp_st_rma_wait_t *wait)
+{
+    const ucp_st_rma_awaited_t *awaited = wait->signals;
+
+    for (; awaited < (wait->signals + wait->count); ++awaited) {
+        if ((awaited->peer != NULL) && (awaited->peer->status != UCS_OK) &&
+            !ucp_st_rma_awaited_is_met(awaited)) {
+            return awaited->peer->status;
+        }
+    }
+    return UCS_OK;
+}
+
 /* The queue of a wait whose peer is gone, if the queue has not failed; or NULL.
  * The queue stays while the stream waits, which nothing else ends. The lock is
  * held. */
@@ -310,11 +399,10 @@ static ucp_st_queue_h ucp_st_rma_wait_find_dead(ucp_st_rma_dev_t *dev,
 
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_for_each(wait, &dev->waits, list) {
-        if ((wait->peer != NULL) && (wait->peer->status != UCS_OK) &&
-            (ucp_st_queue_status(wait->queue) == UCS_OK) &&
-            !ucp_st_rma_wait_is_met(wait)) {
-            queue     = wait->queue;
-            *status_p = wait->peer->status;
+        *status_p = ucp_st_rma_wait_status(wait);
+        if ((*status_p != UCS_OK) &&
+            (ucp_st_queue_status(wait->queue) == UCS_OK)) {
+            queue = wait->queue;
             break;
         }
     }
@@ -350,11 +438,11 @@ int ucp_st_rma_serve(void *arg)
            UCP_ST_RMA_UNTOLD_MSEC : -1;
 }
 
-/* Check the parameters, and fill in `wait` */
+/* Check the parameters, and fill in `awaited` */
 static ucs_status_t
 ucp_st_rma_wait_check(ucp_st_queue_h queue,
                       const ucp_st_wait_signal_params_t *params,
-                      ucp_st_rma_wait_t *wait)
+                      ucp_st_rma_awaited_t *awaited)
 {
     uint64_t mask = params->field_mask;
     size_t offset = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET) ?
@@ -364,34 +452,50 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
         (params->memh == NULL)) {
         return ucp_st_rma_refuse(queue, "no memory with the signal");
     }
-    if (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER) {
-        wait->peer = params->peer;
-    }
-    if (wait->peer == UCP_ST_PEER_ANY) {
+    awaited->peer = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER) ?
+                    params->peer : NULL;
+    if (awaited->peer == UCP_ST_PEER_ANY) {
         return ucp_st_rma_refuse(queue, "a wait cannot name any peer");
     }
-    wait->queue  = queue;
-    wait->mem    = params->memh;
-    wait->signal = (const uint64_t*)(wait->mem->address + offset);
-    wait->cmp    = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP) ?
-                   params->cmp : UCP_ST_SIGNAL_GE;
-    wait->value  = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE) ?
-                   params->value : 0;
-    if ((wait->mem->worker != queue->worker) ||
-        ((wait->peer != NULL) && (wait->peer->worker != queue->worker))) {
+    awaited->name   = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME) ?
+                      params->name : NULL;
+    awaited->mem    = params->memh;
+    awaited->signal = (const uint64_t*)(awaited->mem->address + offset);
+    awaited->cmp    = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP) ?
+                      params->cmp : UCP_ST_SIGNAL_GE;
+    awaited->value  = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE) ?
+                      params->value : 0;
+    if ((awaited->mem->worker != queue->worker) ||
+        ((awaited->peer != NULL) && (awaited->peer->worker != queue->worker))) {
         return ucp_st_rma_refuse(queue, "a handle of another worker");
     }
-    if ((unsigned)wait->cmp > UCP_ST_SIGNAL_EQ) {
+    if ((unsigned)awaited->cmp > UCP_ST_SIGNAL_EQ) {
         return ucp_st_rma_refuse(queue, "unknown comparison");
     }
-    if (!wait->mem->memory.is_hosts) {
+    if (!awaited->mem->memory.is_hosts) {
         /* The service thread looks at it, too */
         (void)ucp_st_rma_refuse(queue, "a wait for a signal needs its word in "
                                        "memory of the host");
         return UCS_ERR_UNSUPPORTED;
     }
-    return ucp_st_rma_check_word(queue, (uintptr_t)wait->mem->address, offset,
-                                 wait->mem->length);
+    return ucp_st_rma_check_word(queue, (uintptr_t)awaited->mem->address,
+                                 offset, awaited->mem->length);
+}
+
+/* Why a peer of the wait is gone, UCS_OK if none is */
+static ucs_status_t ucp_st_rma_wait_check_peers(const ucp_st_rma_wait_t *wait)
+{
+    ucs_status_t status = UCS_OK;
+    size_t i;
+
+    ucp_st_worker_lock(wait->queue->worker);
+    for (i = 0; (i < wait->count) && (status == UCS_OK); ++i) {
+        if (wait->signals[i].peer != NULL) {
+            status = wait->signals[i].peer->status;
+        }
+    }
+    ucp_st_worker_unlock(wait->queue->worker);
+    return status;
 }
 
 /* Have the stream begin the wait, wait, and give it back */
@@ -428,31 +532,41 @@ ucs_status_t
 ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
                            const ucp_st_wait_signal_params_t *params)
 {
+    return (params == NULL) ? UCS_ERR_INVALID_PARAM :
+                              ucp_st_enqueue_wait_signals(queue, params, 1);
+}
+
+ucs_status_t
+ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
+                            const ucp_st_wait_signal_params_t *params,
+                            size_t count)
+{
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS);
     ucp_st_rma_wait_t *wait;
 
-    if (status != UCS_OK) {
+    if ((status != UCS_OK) || (count == 0)) {
         return status;
     }
     if (params == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    wait = ucp_st_rma_wait_get(ucp_st_rma_dev(queue->worker));
+    wait = ucp_st_rma_wait_get(ucp_st_rma_dev(queue->worker), count);
     if (wait == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_st_rma_wait_check(queue, params, wait);
+    wait->queue = queue;
+    while ((wait->count < count) && (status == UCS_OK)) {
+        status = ucp_st_rma_wait_check(queue, &params[wait->count],
+                                       &wait->signals[wait->count]);
+        wait->has_peer |= (wait->signals[wait->count].peer != NULL);
+        ++wait->count;
+    }
     if (status != UCS_OK) {
         ucp_st_rma_wait_free(wait);
         return status;
     }
-    ucp_st_rma_hold(&wait->mem->refs);
-    if (wait->peer != NULL) {
-        ucp_st_rma_hold(&ucp_st_rma_peer(wait->peer)->num_waits);
-        ucp_st_worker_lock(queue->worker);
-        status = wait->peer->status;
-        ucp_st_worker_unlock(queue->worker);
-    }
+    ucp_st_rma_wait_hold(wait, ucp_st_rma_hold);
+    status = ucp_st_rma_wait_check_peers(wait);
     if (status == UCS_OK) {
         status = ucp_st_rma_wait_enqueue(wait);
     }

@@ -37,7 +37,7 @@ _Static_assert(UCP_ST_PROTO_KEY == UCT_TRIG_RKEY_PACKED_LEN, "wire format");
 int ucp_st_fifo_nic_reaches(ucp_st_peer_t *peer)
 {
     return (peer->lanes & UCS_BIT(UCP_ST_LANE_TRIG)) &&
-           (ucp_st_trig_rma_ep(peer) != NULL);
+           (ucp_st_trig_rma_ep(peer, 0) != NULL);
 }
 
 static void ucp_st_fifo_mem_dereg(uct_trig_mem_h *mem_p)
@@ -330,7 +330,7 @@ static ucs_status_t ucp_st_fifo_nic_open(ucp_st_fifo_nic_t *nic)
 {
     ucs_status_t status;
 
-    nic->rail       = ucp_st_trig_rma_rail(nic->worker);
+    nic->rail       = ucp_st_trig_rma_rail(nic->worker, 0);
     nic->start.fail = ucp_st_fifo_untriggered;
     nic->late.post  = ucp_st_fifo_nic_late;
     status = ucp_st_trig_trigger_init(&nic->start, nic->rail);
@@ -737,6 +737,6 @@ void ucp_st_fifo_nic_cleanup(ucp_st_worker_h worker)
         ucp_st_fifo_slot_destroy(ucs_list_extract_head(slots,
                                                        ucp_st_fifo_slot_t,
                                                        list),
-                                 ucp_st_trig_rma_rail(worker));
+                                 ucp_st_trig_rma_rail(worker, 0));
     }
 }

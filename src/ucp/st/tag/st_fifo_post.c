@@ -192,7 +192,7 @@ static ucs_status_t ucp_st_fifo_put_post(ucp_st_fifo_msg_t *msg, int is_due,
     size_t offset           = msg->puts.posted * put_max;
     ucp_st_trig_work_t work = {
         .type     = UCP_ST_TRIG_WORK_PUT,
-        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer),
+        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer, 0),
         .put      = {
             .buffer      = UCS_PTR_BYTE_OFFSET(msg->data, offset),
             .length      = ucs_min(msg->length - offset, put_max),
@@ -231,7 +231,7 @@ static ucs_status_t ucp_st_fifo_clear_post(ucp_st_fifo_msg_t *msg, int is_ahead)
     ucp_st_fifo_nic_t *nic  = msg->nic;
     ucp_st_trig_work_t work = {
         .type     = UCP_ST_TRIG_WORK_PUT,
-        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer),
+        .ep       = ucp_st_trig_rma_ep(msg->fifo->peer, 0),
         .put      = {
             .buffer      = nic->pad.address,
             .length      = sizeof(uint64_t),

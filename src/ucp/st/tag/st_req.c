@@ -254,17 +254,19 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
     return status;
 }
 
-/* Whether a wait can be for these messages of a queue */
+/* Whether a wait of a queue can be for these messages, of any queue of the
+ * worker: its lock, which is held, protects requests and the gates of all its
+ * queues, so that it does not matter which threads call for the queues. A
+ * request holds one gate: its end is told to one stream. */
 static ucs_status_t ucp_st_req_check_all(ucp_st_queue_h queue,
                                          const ucp_st_req_h *reqs, size_t count)
 {
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        if ((reqs[i] == NULL) || ((reqs[i]->queue != queue) &&
-                                  (reqs[i]->state != UCP_ST_REQ_DONE))) {
-            ucs_error("message %p, the %zu. to wait for, is not of queue %p",
-                      reqs[i], i + 1, queue);
+        if ((reqs[i] == NULL) || (reqs[i]->worker != queue->worker)) {
+            ucs_error("message %p, the %zu. to wait for, is not of the worker "
+                      "of queue %p", reqs[i], i + 1, queue);
             return UCS_ERR_INVALID_PARAM;
         }
         if (reqs[i]->state == UCP_ST_REQ_ENQUEUED) {
@@ -272,13 +274,20 @@ static ucs_status_t ucp_st_req_check_all(ucp_st_queue_h queue,
                       reqs[i]);
             return UCS_ERR_NO_MESSAGE;
         }
+        if ((reqs[i]->gate != NULL) &&
+            (reqs[i]->gate->gates != &ucp_st_queue_batch(queue)->gates)) {
+            ucs_error("wait for message %p, for which the stream of another "
+                      "queue waits already", reqs[i]);
+            return UCS_ERR_BUSY;
+        }
     }
     return UCS_OK;
 }
 
 /* Make a gate, which the caller holds, too, held by those that are not
- * complete. One that holds another gate does not count: the stream is to pass
- * that one before. */
+ * complete. One that holds another gate, of the same queue, does not count: the
+ * stream is to pass that one before. A gate that is left when its queue goes
+ * is freed by the last message that holds it. */
 static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
                                         const ucp_st_req_h *reqs, size_t count,
                                         ucs_gstream_gate_t **gate_p)

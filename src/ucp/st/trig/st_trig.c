@@ -473,7 +473,7 @@ const ucp_st_lane_ops_t ucp_st_trig_lane = {
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_trig_dev_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_trig_peer_t),
-        [UCP_ST_OBJECT_MEM]    = sizeof(uct_trig_mem_h),
+        [UCP_ST_OBJECT_MEM]    = sizeof(ucp_st_trig_rma_mem_t),
         [UCP_ST_OBJECT_RKEY]   = sizeof(uct_trig_rkey_t)
     },
     .worker = {

@@ -447,9 +447,14 @@ void ucp_st_trig_refused(ucp_st_worker_h worker)
     }
 }
 
-ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker)
+unsigned ucp_st_trig_rma_num_rails(ucp_st_worker_h worker)
 {
-    return &ucp_st_trig_dev(worker)->rails[0];
+    return ucp_st_trig_dev(worker)->num_rails;
+}
+
+ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker, unsigned nic)
+{
+    return &ucp_st_trig_dev(worker)->rails[nic];
 }
 
 /* What this side can do */
@@ -615,9 +620,10 @@ void ucp_st_trig_peer_check(ucp_st_peer_t *peer)
     }
 }
 
-uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer)
+uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer, unsigned nic)
 {
-    return ucp_st_trig_peer(peer)->eps[0];
+    return (nic < ucp_st_trig_peer(peer)->limits.num_rails) ?
+           ucp_st_trig_peer(peer)->eps[nic] : NULL;
 }
 
 size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer)

@@ -18,9 +18,6 @@
 #include <ucs/async/async_fwd.h>
 #include <ucs/datastruct/list.h>
 
-/** NICs of a worker: as many as the nodes of today have. */
-#define UCP_ST_TRIG_MAX_RAILS 4
-
 /** Protected by the worker's lock, except where a field says otherwise. */
 typedef struct ucp_st_trig_dev {
     ucs_async_context_t *async;

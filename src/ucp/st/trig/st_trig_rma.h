@@ -11,6 +11,9 @@
 
 #include <ucs_gstream_memory.h>
 
+/** NICs of a worker: as many as the nodes of today have. */
+#define UCP_ST_TRIG_MAX_RAILS 4
+
 /** From now on have the lane's service thread call `settle`, which may cancel
  *  deferred work. May be called again, with the same function. */
 void ucp_st_trig_rma_open(ucp_st_worker_h worker,
@@ -20,11 +23,18 @@ void ucp_st_trig_rma_open(ucp_st_worker_h worker,
  *  have the service thread post again soon. */
 void ucp_st_trig_refused(ucp_st_worker_h worker);
 
-/** The NIC that they use. */
-ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker);
+/** Registered memory. */
+typedef struct ucp_st_trig_rma_mem {
+    unsigned       num_nics;
+    uct_trig_mem_h mems[UCP_ST_TRIG_MAX_RAILS];
+} ucp_st_trig_rma_mem_t;
 
-/** What reaches a peer over that NIC. */
-uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer);
+/** The NICs: how many, and each. Messages of FIFOs use the first one. */
+unsigned ucp_st_trig_rma_num_rails(ucp_st_worker_h worker);
+ucp_st_trig_rail_t *ucp_st_trig_rma_rail(ucp_st_worker_h worker, unsigned nic);
+
+/** What reaches the NIC of that number of a peer; NULL if nothing does. */
+uct_ep_h ucp_st_trig_rma_ep(ucp_st_peer_t *peer, unsigned nic);
 
 /** Longest write to a peer, bytes. */
 size_t ucp_st_trig_rma_put_max(ucp_st_peer_t *peer);

@@ -9,5 +9,6 @@
 #pragma GCC system_header /* #include_next is no standard C */
 #include_next <mpi.h>
 #include <mpix_queue.h>
+#include <mpix_win.h>
 
 #endif
