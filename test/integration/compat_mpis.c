@@ -9,7 +9,8 @@
 #include <mpi.h>
 #include "stream-triggering.h"
 
-/* For a host stream: that library's own are those of GPUs */
+/* For host streams, too: that library's own are those of GPUs */
+#include "mpix_test.h"
 #include <mpix_host_stream.h>
 
 #include <stdio.h>
@@ -129,7 +130,7 @@ static void run_steps(MPIS_Queue_type type)
     void *stream;
     int i, is_matched = 0;
 
-    MPIX_Host_stream_create(&stream);
+    CHECK(mpix_test_stream(&stream) == MPI_SUCCESS);
     CHECK(MPIS_Queue_init(&queue, type, &stream) == MPIS_SUCCESS);
     for (i = 0; i < 2; ++i) {
         MPIS_Recv_init(&step.recv_buf[i], 1, MPI_INT, left, i, MPI_COMM_WORLD,
@@ -355,7 +356,9 @@ static void run_refused(void)
 
     CHECK(MPIS_Queue_init(&queue, GPU_MEM_OPS, &no_stream) ==
           MPIS_UNSUPPORTED_BEHAVIOR);
-    CHECK(MPIS_Queue_init(&queue, CXI, NULL) == MPIS_UNSUPPORTED_BEHAVIOR);
+    if (mpix_test.queue_type == MPIX_QUEUE_HOST) { /* Else a default stream */
+        CHECK(MPIS_Queue_init(&queue, CXI, NULL) == MPIS_UNSUPPORTED_BEHAVIOR);
+    }
     CHECK(MPIS_Queue_init(&queue, THREAD, &no_stream) ==
           MPIS_UNSUPPORTED_BEHAVIOR);
     CHECK(MPIS_Queue_init(&queue, (MPIS_Queue_type)2, NULL) ==

@@ -5,6 +5,8 @@
  */
 #include "mpi_queue_paper.h"
 
+#include "mpix_test.h"
+
 #include <stdio.h>
 
 enum { STEPS = 10 };
@@ -199,9 +201,9 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     left  = (rank + size - 1) % size;
     right = (rank + 1) % size;
-    MPIX_Host_stream_create(&stream);
+    wrong += (mpix_test_stream(&stream) != MPI_SUCCESS);
 
-    MPI_Queue_init(MPIX_QUEUE_HOST, stream, &queue);
+    MPI_Queue_init(mpix_test.queue_type, stream, &queue);
     init_requests(left, right);
     match_plain();
     run_steps(queue, stream);

@@ -18,6 +18,7 @@
 
 #define LEN    512
 #define ROUNDS 60
+#define FEW    400
 #define MANY   2100 /* More than a card has counters */
 
 /* The NICs move them; else the hosts do */
@@ -317,18 +318,21 @@ ST_CASE_CALL(few_counters, run_few(FAB_CALL_CNTR, FI_ENOSPC))
 ST_CASE_CALL(few_entries, run_few(FAB_CALL_QUEUE_WORK, FI_EAGAIN))
 
 /* Sends that hold all counters of the card at once leave enough to the worker
- * when they are over: another queue of it finds its own */
+ * when they are over: another queue of it finds its own. With the provider cxi
+ * there are as many as leave it enough without that: it keeps mapped what it
+ * refuses for want of entries, which its emulated card tells at its end. */
 ST_PAIR_CASE(counters_left)
 {
     static ucp_st_req_h reqs[MANY][2];
     static uint8_t sbuf[8], rbuf[8];
+    uint64_t many = st_env_has_provider("cxi") ? FEW : MANY;
     uint64_t gate = 0;
     ucp_st_queue_h queue;
     ucp_st_stats_t stats;
-    int i;
+    uint64_t i;
 
     st_hold(a, &gate);
-    for (i = 0; i < MANY; ++i) {
+    for (i = 0; i < many; ++i) {
         reqs[i][0] = st_fifo_req(a, 1, sbuf, 8, 1);
         reqs[i][1] = st_fifo_req(b, 0, rbuf, 8, 1);
     }
@@ -338,9 +342,9 @@ ST_PAIR_CASE(counters_left)
         ucp_st_worker_progress(a->worker);
         ucp_st_worker_progress(b->worker);
         stats = st_stats(a);
-    } while ((stats.fifo_nic + stats.fifo_put_cntr + stats.fifo_ucp) < MANY);
+    } while ((stats.fifo_nic + stats.fifo_put_cntr + stats.fifo_ucp) < many);
     st_let_go(&gate);
-    for (i = 0; i < MANY; ++i) {
+    for (i = 0; i < many; ++i) {
         (void)st_msg_end(reqs[i][0], UCS_OK);
         (void)st_msg_end(reqs[i][1], UCS_OK);
     }
