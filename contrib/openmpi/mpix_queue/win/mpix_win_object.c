@@ -18,8 +18,6 @@
 #include <ucs_backoff.h>
 #include <ucs_gstream_memory.h>
 
-#include <ucs/sys/math.h>
-
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -359,8 +357,8 @@ static void mpix_win_register(mpix_win_t *win, void *base,
         status = ucp_st_rkey_pack(win->words_memh, &words, &words_length);
     }
     if (status == UCS_OK) {
-        *length_p += (int)ucs_align_up(key_length + words_length,
-                                       sizeof(uint64_t));
+        *length_p += (int)(key_length + words_length);
+        *length_p  = (*length_p + 7) & ~7; /* The next part is aligned */
         *keys_p    = calloc(1, *length_p);
         status     = (*keys_p == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
     }
