@@ -531,13 +531,23 @@ static void ucp_st_fifo_ask_peers(ucp_st_worker_h worker)
     }
 }
 
+/* Whether a message may be over and nobody wants to know: the NIC tells of a
+ * receive's data where somebody waits for it */
+static int ucp_st_fifo_is_unasked(const ucp_st_fifo_msg_t *msg)
+{
+    return msg->is_paired && !msg->is_handed && !msg->is_asked &&
+           !ucp_st_fifo_is_send(msg) && (msg->group != NULL) &&
+           !msg->group->is_closed;
+}
+
 static void ucp_st_fifo_waits_msg(ucp_st_waits_t *waits,
                                   const ucp_st_fifo_msg_t *msg)
 {
     const ucp_st_fifo_t *fifo = msg->fifo;
     int is_send               = ucp_st_fifo_is_send(msg);
 
-    if ((msg->req == NULL) || !ucp_st_waits_see(waits, &msg->req->look, 0)) {
+    if ((msg->req == NULL) || ucp_st_fifo_is_unasked(msg) ||
+        !ucp_st_waits_see(waits, &msg->req->look, 0)) {
         return;
     }
     ucp_st_waits_begin_of(waits, msg->nic->worker, "a message",

@@ -254,6 +254,12 @@ ucs_status_t ucp_st_enqueue_batch_wait(ucp_st_queue_h queue)
     return status;
 }
 
+/* Whether a queue waits for the message; one that has left its gate does not */
+static int ucp_st_req_has_gate(const ucp_st_req_t *req)
+{
+    return (req->gate != NULL) && (req->gate->gates != NULL);
+}
+
 /* Whether a wait of a queue can be for these messages, of any queue of the
  * worker: its lock, which is held, protects requests and the gates of all its
  * queues, so that it does not matter which threads call for the queues. A
@@ -274,7 +280,7 @@ static ucs_status_t ucp_st_req_check_all(ucp_st_queue_h queue,
                       reqs[i]);
             return UCS_ERR_NO_MESSAGE;
         }
-        if ((reqs[i]->gate != NULL) &&
+        if (ucp_st_req_has_gate(reqs[i]) &&
             (reqs[i]->gate->gates != &ucp_st_queue_batch(queue)->gates)) {
             ucs_error("wait for message %p, for which the stream of another "
                       "queue waits already", reqs[i]);
@@ -301,8 +307,12 @@ static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
         return status;
     }
     for (i = 0; i < count; ++i) {
-        if ((reqs[i]->state == UCP_ST_REQ_DONE) || (reqs[i]->gate != NULL)) {
+        if ((reqs[i]->state == UCP_ST_REQ_DONE) ||
+            ucp_st_req_has_gate(reqs[i])) {
             continue;
+        }
+        if (reqs[i]->gate != NULL) {
+            ucs_gstream_gate_drop(reqs[i]->gate);
         }
         ucs_gstream_gate_hold(gate);
         reqs[i]->gate = gate;
@@ -317,11 +327,11 @@ static ucs_status_t ucp_st_req_hold_all(ucp_st_queue_h queue,
 /* The stream waits at the gate, or did not take the command */
 static void ucp_st_req_hold_end(ucs_gstream_gate_t *gate,
                                 const ucp_st_req_h *reqs, size_t count,
-                                ucs_status_t status)
+                                int is_submitted)
 {
     size_t i;
 
-    if (status == UCS_OK) {
+    if (is_submitted) {
         ucs_gstream_gate_drop(gate);
         return;
     }
@@ -364,7 +374,8 @@ ucs_status_t ucp_st_enqueue_req_waitall(ucp_st_queue_h queue,
     cmd->u.word.value   = ucp_st_queue_batch(queue)->gates.count;
     status = ucp_st_batch_enqueue(queue, num_cmds, UCP_ST_TRACE_BATCH_WAIT);
     ucp_st_worker_lock(queue->worker);
-    ucp_st_req_hold_end(gate, reqs, count, status);
+    ucp_st_req_hold_end(gate, reqs, count,
+                        ucp_st_queue_is_submitted(queue, status));
     ucp_st_worker_unlock(queue->worker);
     if (status == UCS_OK) {
         (void)ucp_st_queue_count(&queue->wait_words, 1);
