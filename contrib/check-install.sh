@@ -96,7 +96,9 @@ by_pkg_config()
         "$top/examples/st_hello.c"
     expect "$what, ucx-st-mpi" 'libmpix_queue' finds_libraries "$dir/hello"
     [ -n "$root" ] || {
+        # Its stream is of the host
         expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api hpe \
+            -Dmpix_test_stream=MPIX_Host_stream_create \
             "$top/test/integration/compat_hpe.c" -o "$dir/hpe"
         expect "$what, ucx-st-mpicc" 'libmpix_queue' finds_libraries "$dir/hpe"
         expect "$what, ucx-st-mpicc" '' "$prefix/bin/ucx-st-mpicc" --api mpich \

@@ -306,6 +306,83 @@ done | sort >"$temp/planted"
 expect "check-includes.py, each rule" 0 '^$' \
     comm -23 "$temp/planted" "$temp/found"
 
+# Changes of what programs see, in copies of headers and lists. Usage:
+# abi WHAT STATUS, with all that is to be said but the last line as the input
+abi()
+{
+    expect "check-abi.py, $1" "$2" ' compared with release [0-9]' \
+        sh -c "'$abi/contrib/check-abi.py' '$build' >'$temp/said' 2>&1; rc=\$?
+               cat '$temp/said'; exit \$rc"
+    diff - <(sed '$d' "$temp/said" | LC_ALL=C sort) || status=1
+}
+
+abi=$temp/abi
+st=$abi/src/ucp/st/api
+mpix=$abi/contrib/openmpi/mpix_queue
+abi_copy()
+{
+    rm -rf "$abi"
+    mkdir "$abi"
+    (cd "$top" && cp -r --parents docs/abi.md contrib/abi \
+        contrib/check-{abi,symbols}.py src/*/api src/*/*/api src/*/Makefile.am \
+        src/*/*/Makefile.am contrib/openmpi "$abi")
+}
+
+expect "check-abi.py, no build" 1 'is not a configured build folder' \
+    "$top/contrib/check-abi.py" "$temp"
+if [ -f "$build/contrib/openmpi/fortran/libmpix_queue_f08.la" ]; then
+    abi_copy
+    abi "nothing changed" 0 </dev/null
+    # What programs do not notice, and what they cannot rely on
+    sed -i 's/^} ucp_st_mode_t/, UCP_ST_MODE_NEW &/
+            s/^} ucp_st_queue_params_t/int is_new; &/' "$st/ucp_st.h"
+    sed -i 's/^ *UCS_GSTREAM_TYPE_LAST/UCS_GSTREAM_TYPE_NEW, &/' \
+        "$abi/src/ucs_ext/api/ucs_gstream.h"
+    sed -i 's/ uct_trig_cntr_add(/ uct_trig_cntr_plus(/' \
+        "$abi/src/uct/cxi_trig/api/uct_trig.h"
+    abi "additions" 0 <<'STEOF'
+ucp_st.h: constant UCP_ST_MODE_NEW is new: 2
+ucp_st.h: member ucp_st_queue_params.is_new is new: 16 + 4, int
+ucp_st.h: struct ucp_st_queue_params was: 16 bytes; it is now: 24 bytes
+ucs_gstream.h: constant UCS_GSTREAM_TYPE_LAST was: 3; it is now: 4
+ucs_gstream.h: constant UCS_GSTREAM_TYPE_NEW is new: 3
+uct_trig.h: function uct_trig_cntr_add is gone; it was: UCX_ST_0.1, ucs_status_t (uct_trig_cntr_h, uint64_t) (this header may change)
+uct_trig.h: function uct_trig_cntr_plus is new: not exported, ucs_status_t (uct_trig_cntr_h, uint64_t)
+STEOF
+    # What they notice
+    abi_copy
+    sed -i 's/^ *UCP_ST_MODE_READY/UCP_ST_MODE_OTHER, &/' "$st/ucp_st.h"
+    sed -i 's/^ *ucp_tag_t    sender_tag/uint64_t other; &/' "$st/ucp_st_batch.h"
+    sed -i 's|size_t *\(length; /..< Of the mem\)|uint32_t \1|' "$st/ucp_st_rma.h"
+    sed -i 's/^void ucp_st_note_end/int ucp_st_note_end/' "$st/ucp_st_worker.h"
+    sed -i '/^int MPIX_Queue_attach/d; s/^} MPIX_Queue_stats/int is_new; &/' \
+        "$mpix/mpix_queue.h"
+    sed -i 's/^} MPIX_Halo_side/int is_new; &/' "$mpix/mpix_halo.h"
+    sed -i '/^\[ucs_gstream.h\]/a function ucs_gstream_gone: UCX_ST_0.1, void (void)' \
+        "$abi/contrib/abi/libucs_ext.list"
+    abi "changes" 1 <<'STEOF'
+mpix_halo.h: member MPIX_Halo_side.is_new is new in a structure that has no field_mask: number 7, int
+mpix_queue.h: function MPIX_Queue_attach is gone; it was: UCX_ST_0.1, int (MPI_Comm)
+mpix_queue.h: member MPIX_Queue_stats.is_new is new in a structure that has no field_mask: 192 + 4, int
+mpix_queue.h: struct MPIX_Queue_stats was: 192 bytes; it is now: 200 bytes
+ucp_st.h: constant UCP_ST_MODE_OTHER is new: 1
+ucp_st.h: constant UCP_ST_MODE_READY was: 1; it is now: 2
+ucp_st_batch.h: member ucp_st_req_info.other is new in a structure that has no field_mask: 16 + 8, uint64_t
+ucp_st_batch.h: member ucp_st_req_info.sender_tag was: 16 + 8, ucp_tag_t; it is now: 24 + 8, ucp_tag_t
+ucp_st_batch.h: struct ucp_st_req_info was: 24 bytes; it is now: 32 bytes
+ucp_st_rma.h: member ucp_st_rkey_attr.length was: 8 + 8, size_t; it is now: 4 + 4, uint32_t
+ucp_st_rma.h: struct ucp_st_rkey_attr was: 16 bytes; it is now: 8 bytes
+ucp_st_worker.h: function ucp_st_note_end was: UCX_ST_0.1, void (ucp_st_note_h); it is now: UCX_ST_0.1, int (ucp_st_note_h)
+ucs_gstream.h: function ucs_gstream_gone is gone; it was: UCX_ST_0.1, void (void)
+STEOF
+    # A function that an older release lacks, though its version has it
+    abi_copy
+    sed -i '/ ucp_st_note_end:/d; s/^# release .*/# release 0.0.1/' "$abi"/contrib/abi/*
+    abi "an old version" 1 <<'STEOF'
+ucp_st_worker.h: function ucp_st_note_end is new, with a version of symbols that was released without it: UCX_ST_0.1, void (ucp_st_note_h)
+STEOF
+fi
+
 # What is written in Python
 if command -v python3 >/dev/null; then
     for script in st-trace-merge st-trace-plot; do

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define ID        7
 #define LONG      200000 /* Bytes: beyond what UCX sends at once */
@@ -483,6 +485,32 @@ ST_CASE(bad_bytes)
     free(bytes);
     st_pes_cleanup(&pes);
     st_pes_cleanup(&narrow);
+}
+
+/* Parameters of which a program with an older header has the mask alone */
+PAIR_CASE(short_params, 2)
+{
+    size_t size = sysconf(_SC_PAGESIZE);
+    uint8_t *pages;
+    uint64_t *mask;
+    size_t length;
+    void *bytes;
+
+    pages = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CU_ASSERT_NOT_EQUAL_FATAL((void*)pages, MAP_FAILED);
+    CU_ASSERT_EQUAL(mprotect(pages + size, size, PROT_NONE), 0);
+    mask  = (uint64_t*)(pages + size) - 1;
+    *mask = 0;
+    CU_ASSERT_TRUE(object_leave(&pair[0]));
+    await_quiet(pes, &pair[0]);
+    bytes = st_pe_pack(pair[0].end, &length);
+    CU_ASSERT_EQUAL(ucp_st_channel_unpack(pes->pe[0].ctx, (void*)mask, bytes,
+                                          length, &pair[0].end), UCS_OK);
+    free(bytes);
+    CU_ASSERT_EQUAL(munmap(pages, 2 * size), 0);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[0].end), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_channel_destroy(pair[1].end), UCS_OK);
 }
 
 /* An end is destroyed while it becomes quiet */

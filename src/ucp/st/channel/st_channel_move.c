@@ -532,12 +532,20 @@ ucs_status_t ucp_st_channel_unpack(ucp_st_channel_ctx_h ctx,
                   "layout", length);
         return UCS_ERR_INVALID_PARAM;
     }
-    all             = *params;
-    all.field_mask |= UCP_ST_CHANNEL_PARAM_FIELD_ID |
-                      UCP_ST_CHANNEL_PARAM_FIELD_END;
-    all.id          = packed.id;
-    all.end         = packed.end;
-    status          = st_channel_make(ctx, &all, &channel);
+    /* What is not set may not be there, in a program of an older header */
+    all = (ucp_st_channel_params_t){
+        .field_mask = params->field_mask | UCP_ST_CHANNEL_PARAM_FIELD_ID |
+                      UCP_ST_CHANNEL_PARAM_FIELD_END,
+        .id         = packed.id,
+        .end        = packed.end
+    };
+    if (params->field_mask & UCP_ST_CHANNEL_PARAM_FIELD_EP) {
+        all.ep = params->ep;
+    }
+    if (params->field_mask & UCP_ST_CHANNEL_PARAM_FIELD_PEER) {
+        all.peer = params->peer;
+    }
+    status = st_channel_make(ctx, &all, &channel);
     if (status != UCS_OK) {
         return status;
     }
