@@ -367,6 +367,9 @@ ST_PAIR_CASE(group)
 ST_PAIR_CASE(signals)
 {
     ucp_st_wait_signal_params_t waits[3];
+    const ucp_st_wait_signal_params_t *const places[] = {
+        &waits[0], &waits[1], &waits[2], NULL
+    };
     st_window_t windows[2];
     int done = 0;
     unsigned i;
@@ -378,7 +381,7 @@ ST_PAIR_CASE(signals)
         waits[i].peer        = (i == 1) ? NULL : b->peer;
     }
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, NULL, 0), UCS_OK);
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 3), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, places, 3), UCS_OK);
     st_launch(b, st_raise_func, &done);
     for (i = 3; i-- > 0;) {
         CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(b->stream, 0.02),
@@ -393,7 +396,9 @@ ST_PAIR_CASE(signals)
     st_pair_sync(pair);
 
     waits[2].offset += 4;
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 3),
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, places, 3),
+                    UCS_ERR_INVALID_PARAM);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, &places[3], 1),
                     UCS_ERR_INVALID_PARAM);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, NULL, 1),
                     UCS_ERR_INVALID_PARAM);
@@ -461,6 +466,7 @@ ST_PAIR_CASE(add_two)
     ucp_st_rma_params_t params, none;
     ucp_st_signal_params_t signal;
     ucp_st_wait_signal_params_t waits[2];
+    const ucp_st_wait_signal_params_t *const places[] = {&waits[0], &waits[1]};
     st_window_t windows[2];
     party_t party;
     double *ones, *sums;
@@ -490,7 +496,7 @@ ST_PAIR_CASE(add_two)
                         &signal), UCS_OK);
         CU_ASSERT_EQUAL(ucp_st_enqueue_quiet(party.side[k].queue), UCS_OK);
     }
-    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, waits, 2), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signals(b->queue, places, 2), UCS_OK);
     st_sync(b);
     for (i = 0; i < NUMBERS; ++i) {
         errors += (sums[i] != ((i < 8) ? 2 * ADDITIONS : ADDITIONS));

@@ -183,8 +183,9 @@ static ucs_status_t mpix_win_signal(struct mpix_queue *queue,
 static ucs_status_t mpix_win_wait(mpix_win_t *win, struct mpix_queue *queue,
                                   const mpix_win_list_t *list, size_t first)
 {
-    ucp_st_wait_signal_params_t *waits = win->waits.items;
-    const int *ranks                   = list->items;
+    ucp_st_wait_signal_params_t *waits         = win->waits.items;
+    const ucp_st_wait_signal_params_t **places = win->places.items;
+    const int *ranks                           = list->items;
     const mpix_win_rank_t *rank;
     size_t i;
 
@@ -202,8 +203,9 @@ static ucs_status_t mpix_win_wait(mpix_win_t *win, struct mpix_queue *queue,
             .peer       = rank->peer,
             .name       = rank->names[first > 0]
         };
+        places[i] = &waits[i];
     }
-    return ucp_st_enqueue_wait_signals(queue->st_queue, waits, list->count);
+    return ucp_st_enqueue_wait_signals(queue->st_queue, places, list->count);
 }
 
 /* What the calls for a stream begin with: the queue, and room for waits.
@@ -212,7 +214,8 @@ static int mpix_win_get_stream(const char *func, mpix_win_t *win, void *stream,
                                size_t count, struct mpix_queue **queue_p)
 {
     if (!mpix_win_list_reserve(&win->waits, count,
-                               sizeof(ucp_st_wait_signal_params_t))) {
+                               sizeof(ucp_st_wait_signal_params_t)) ||
+        !mpix_win_list_reserve(&win->places, count, sizeof(void*))) {
         return mpix_raise_win(win->handle, mpix_fail(func, MPI_ERR_NO_MEM,
                                                      "no memory"));
     }

@@ -287,6 +287,7 @@ static void mpix_win_free(mpix_win_t *win)
     free(win->ops.items);
     free(win->buffers.items);
     free(win->waits.items);
+    free(win->places.items);
     free(win->queues.items);
     free(win);
 }

@@ -105,7 +105,9 @@ typedef struct mpix_win {
     mpix_win_list_t  buffers;  /* ucp_st_mem_h of the origin's buffers, also of
                                   epochs that streams may not have run */
     size_t           num_enqueued; /* Of these: of epochs that streams have */
-    mpix_win_list_t  waits;    /* ucp_st_wait_signal_params_t, scratch */
+    mpix_win_list_t  waits;    /* Scratch: ucp_st_wait_signal_params_t, and
+                                  where they are, of so many at most */
+    mpix_win_list_t  places;
     mpix_win_list_t  queues;   /* mpix_win_queue_t * that have its epochs */
 } mpix_win_t;
 

@@ -488,7 +488,7 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
  * named is declared gone before its signal has come.
  *
  * @param [in] queue  The queue.
- * @param [in] params What to wait for; copied.
+ * @param [in] params What to wait for, each by its place; copied.
  * @param [in] count  How many; 0 is legal, and waits for nothing.
  *
  * @return As @ref ucp_st_enqueue_wait_signal.
@@ -497,7 +497,7 @@ ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
  */
 ucs_status_t
 ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
-                            const ucp_st_wait_signal_params_t *params,
+                            const ucp_st_wait_signal_params_t *const params[],
                             size_t count);
 
 

@@ -532,13 +532,12 @@ ucs_status_t
 ucp_st_enqueue_wait_signal(ucp_st_queue_h queue,
                            const ucp_st_wait_signal_params_t *params)
 {
-    return (params == NULL) ? UCS_ERR_INVALID_PARAM :
-                              ucp_st_enqueue_wait_signals(queue, params, 1);
+    return ucp_st_enqueue_wait_signals(queue, &params, 1);
 }
 
 ucs_status_t
 ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
-                            const ucp_st_wait_signal_params_t *params,
+                            const ucp_st_wait_signal_params_t *const params[],
                             size_t count)
 {
     ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS);
@@ -556,7 +555,9 @@ ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
     }
     wait->queue = queue;
     while ((wait->count < count) && (status == UCS_OK)) {
-        status = ucp_st_rma_wait_check(queue, &params[wait->count],
+        status = (params[wait->count] == NULL) ?
+                 UCS_ERR_INVALID_PARAM :
+                 ucp_st_rma_wait_check(queue, params[wait->count],
                                        &wait->signals[wait->count]);
         wait->has_peer |= (wait->signals[wait->count].peer != NULL);
         ++wait->count;
