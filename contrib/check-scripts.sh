@@ -336,7 +336,8 @@ if [ -f "$build/contrib/openmpi/fortran/libmpix_queue_f08.la" ]; then
     # What programs do not notice, and what they cannot rely on
     sed -i 's/^} ucp_st_mode_t/, UCP_ST_MODE_NEW &/
             s/^} ucp_st_queue_params_t/int is_new; &/' "$st/ucp_st.h"
-    sed -i 's/^ *UCS_GSTREAM_TYPE_LAST/UCS_GSTREAM_TYPE_NEW, &/' \
+    sed -i 's/^ *UCS_GSTREAM_TYPE_LAST/UCS_GSTREAM_TYPE_NEW, &/
+            s/^    } u;/int is_new; &/' \
         "$abi/src/ucs_ext/api/ucs_gstream.h"
     sed -i 's/ uct_trig_cntr_add(/ uct_trig_cntr_plus(/' \
         "$abi/src/uct/cxi_trig/api/uct_trig.h"
@@ -346,6 +347,7 @@ ucp_st.h: member ucp_st_queue_params.is_new is new: 16 + 4, int
 ucp_st.h: struct ucp_st_queue_params was: 16 bytes; it is now: 24 bytes
 ucs_gstream.h: constant UCS_GSTREAM_TYPE_LAST was: 3; it is now: 4
 ucs_gstream.h: constant UCS_GSTREAM_TYPE_NEW is new: 3
+ucs_gstream.h: member ucs_gstream_cmd.u.is_new is new: 8 + 4, int, in a union
 uct_trig.h: function uct_trig_cntr_add is gone; it was: UCX_ST_0.1, ucs_status_t (uct_trig_cntr_h, uint64_t) (this header may change)
 uct_trig.h: function uct_trig_cntr_plus is new: not exported, ucs_status_t (uct_trig_cntr_h, uint64_t)
 STEOF
