@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs benchmarks one at a time, in the settings that run-all and paper-figure
+measure in, and tells what they ran on."""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+import bench_results
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+CARD = {"UCX_CXI_TRIG_PROVIDER": "cxiemu", "FI_CXIEMU_MODE": "fast"}
+# Ways of MPI: UCX's transports, and the rest of the environment. Lane direct
+# runs beside the first two, as its queues need pml/ucx.
+BASELINES = {
+    "posix": ("posix,self", {}),
+    "cma": ("posix,cma,self", {}),
+    "ob1": ("posix,self", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "vader,self",
+                           "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}),
+}
+# What each setting puts into the environment, by its name
+SETTINGS = {
+    **{f"direct-{way}": {"UCX_TLS": BASELINES[way][0],
+                         "UCX_ST_LANES": "direct"}
+       for way in bench_results.BESIDE},
+    "ob1": {"UCX_TLS": BASELINES["ob1"][0], **BASELINES["ob1"][1]},
+    "trig": {"UCX_TLS": "cxi_trig,self", "UCX_ST_LANES": "trig", **CARD},
+    # st_cost makes more pairs than the counters of one card are for
+    "card": {"UCX_TLS": "cxi_trig,self", **CARD, "FI_CXIEMU_SERVICE": "own"},
+    "shm": {"UCX_TLS": "posix,self", "UCX_MM_ERROR_HANDLING": "y"},
+    "tcp": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"},
+    # Processes share the entries of one card, which may be another provider's
+    "strict": {"UCX_TLS": "cxi_trig,self", "UCX_ST_LANES": "trig",
+               "UCX_CXI_TRIG_PROVIDER": os.environ.get("UCX_CXI_TRIG_PROVIDER",
+                                                       "cxiemu"),
+               "FI_CXIEMU_MODE": "strict"},
+}
+# That have --stream
+ON_GPU = ("st_pingpong", "st_faces", "st_life", "st_wrt")
+# Kept on the loopback device, as the tests are
+LOOPBACK = {"OMPI_MCA_oob_tcp_if_include": "lo",
+            "OMPI_MCA_btl_tcp_if_include": "lo",
+            "PMIX_MCA_ptl_tcp_if_include": "lo"}
+# Seconds for mpirun to end what it has started
+GRACE = 10
+# Of the environment, what the file tells
+PREFIXES = ("UCX_", "FI_", "OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+
+
+class Failed(Exception):
+    """Nothing can be measured."""
+
+
+class Step:
+    """One run of one benchmark."""
+
+    def __init__(self, bench, ranks, args, setting="card", **where):
+        self.bench = bench
+        self.ranks = ranks
+        self.args = args.split()
+        self.setting = setting
+        self.memory = where.get("memory")
+        # On lane trig: the only kind of sends, whose operations are counted
+        self.kind = where.get("kind")
+        # More of the environment; and whether threads may carry uses out
+        self.more = where.get("more", {})
+        self.is_proxied = where.get("is_proxied", False)
+        # Those with MPI
+        lane, _, mpi = setting.rpartition("-")
+        self.lane = "trig" if setting == "trig" else lane or None
+        self.mpi = mpi if mpi in BASELINES else None
+
+    def name(self):
+        """Which it is, in words."""
+        parts = [self.bench, self.setting, self.kind, self.memory]
+        if self.ranks > 0:
+            parts.append(f"{self.ranks} ranks")
+        return ", ".join(filter(None, parts))
+
+
+def parse_positive(text):
+    """A number above 0."""
+    if not (text.isascii() and text.isdigit()) or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
+    return int(text)
+
+
+def parse_size(text):
+    """As the benchmarks read it."""
+    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:], 1)
+    digits = text if factor == 1 else text[:-1]
+    if not (digits.isascii() and digits.isdigit()) or int(digits) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a size")
+    return int(digits) * factor
+
+
+def check_built(options):
+    """All programs are there, and what starts them."""
+    programs = [options.build / "bench" / f"st_{name}"
+                for name in options.bench]
+    for program in [TOP / "contrib" / "ucx-st-run"] + programs:
+        if not os.access(program, os.X_OK):
+            raise Failed(f"{program} is missing: build it first (benchmarks "
+                         "of MPI need OpenMPI), or leave it out by --bench")
+
+
+def find_card(options):
+    """The provider that lane trig takes here, in words: a card if there is one,
+    else the emulated one."""
+    words = [str(TOP / "contrib" / "ucx-st-run"), "-q",
+             str(options.build / "src" / "tools" / "ucx_st_info"), "-d"]
+    output, _ = wait_for(words, {**os.environ,
+                                 "ST_BUILDDIR": str(options.build)},
+                         options.limit)
+    found = re.search(r"provider: (\S+.*)", output)
+    if found is None:
+        raise Failed(f"lane trig has no card here:\n{output}")
+    if "(emulated)" not in found[1]:
+        for name in ("trig", "card"):
+            SETTINGS[name]["UCX_CXI_TRIG_PROVIDER"] = found[1].split()[0]
+    return found[1]
+
+
+def load():
+    """Of the last minute."""
+    return round(os.getloadavg()[0], 2)
+
+
+def clock_ticks():
+    """Of all processors since the start: those in all, and those that the
+    hypervisor gave to others."""
+    with open("/proc/stat", encoding="utf-8") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return sum(ticks), ticks[7]
+
+
+def stop(process):
+    """Ends it with all that it has started: mpirun ends its ranks."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def wait_for(command, environment, limit):
+    """Runs it in a process group of its own. Returns its output, and why it
+    failed or None."""
+    with subprocess.Popen(command, env=environment, text=True, cwd="/",
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, errors="replace",
+                          start_new_session=True) as process:
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except BaseException as error:
+            stop(process)
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return "", f"did not end within {limit} s"
+    if process.returncode != 0:
+        return output, f"status {process.returncode}"
+    return output, None
+
+
+def launcher(options, ranks):
+    """What starts so many; none for 0. OpenMPI binds ranks to cores by itself
+    where there are enough; where there are not, streams would gather on one
+    core for a whole trial, as they never sleep long enough to be moved."""
+    if ranks == 0:
+        return []
+    if options.launch:
+        return [*options.launch, "-n", str(ranks)]
+    command = ["mpirun", "-n", str(ranks)]
+    if ranks > len(os.sched_getaffinity(0)):
+        command += ["--bind-to", "core:overload-allowed"]
+    return command
+
+
+def run_step(options, step, number):
+    """Runs it; returns what the file says of it."""
+    environment = {**LOOPBACK, **{name: value for name, value
+                                  in os.environ.items()
+                                  if name.startswith(PREFIXES)},
+                   **SETTINGS[step.setting], **step.more}
+    program = str(options.build / "bench" / step.bench)
+    launch = launcher(options, step.ranks)
+    args = step.args + (["--stream", options.stream] if options.stream else [])
+    record = {"bench": step.bench, "setting": step.setting,
+              "lane": step.lane, "mpi": step.mpi, "round": number,
+              "ranks": step.ranks or None, "memory": step.memory,
+              "kind": step.kind,
+              "launcher": launch, "arguments": args,
+              "environment": environment,
+              "load_before": load()}
+    ticks = clock_ticks()
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.json")
+        start = datetime.datetime.now()
+        output, error = wait_for(
+            [str(TOP / "contrib" / "ucx-st-run"), "-q", *launch,
+             program, *args, "--json", str(report)],
+            {**os.environ, **environment, "ST_BUILDDIR": str(options.build)},
+            options.limit)
+        record["seconds"] = round((datetime.datetime.now() -
+                                   start).total_seconds(), 1)
+        record["load_after"] = load()
+        total, stolen = (after - before for before, after
+                         in zip(ticks, clock_ticks()))
+        record["stolen_percent"] = round(100 * stolen / max(total, 1), 2)
+        try:
+            record["report"] = json.loads(report.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            error = error or "wrote no report"
+        if step.is_proxied and record.get("report", {}).get(
+                "operations_proxied"):
+            # It says so by its status. Its data is judged by itself.
+            error = None if all(row["verified"] for row in
+                                record["report"]["rows"]) else error
+    if error is not None:
+        record["error"] = error
+        print(f"{os.path.basename(sys.argv[0])}: {step.name()}: {error}\n{output}", file=sys.stderr)
+    return record
+
+
+def tell_machine():
+    """What everything ran on."""
+    model = "unknown"
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        for line in file:
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    return {"cpu": model, "cores": os.cpu_count(),
+            "usable_cores": len(os.sched_getaffinity(0)),
+            "kernel": os.uname().release}
+
+
+def git(*args):
+    """Output of a command of git; None where there is none."""
+    try:
+        return subprocess.run(["git", "-C", str(TOP), *args], check=True,
+                              stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.DEVNULL).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def tell_commit():
+    """Of the sources, with "+" if they were changed since."""
+    commit = git("rev-parse", "HEAD")
+    if commit is None:
+        return "unknown"
+    return commit + ("+" if git("status", "--porcelain", "-uno") else "")
+
+
+def take_turn():
+    """Two runs that measure would measure each other: returns what is to stay
+    open until the last benchmark has ended. A name of the machine's, which no
+    process leaves behind."""
+    turn = socket.socket(socket.AF_UNIX)
+    try:
+        turn.bind("\0ucx-st-bench")
+    except OSError:
+        raise Failed("another one measures on this machine") from None
+    return turn
