@@ -18,6 +18,9 @@ STYLES = {
     "trig get": ("get, trig lane", "#e69f00", "<", "-"),
     "trig get-strict": ("get-strict, trig lane", "#e69f00", ">", "--"),
 }
+for what in ("st", "st-ready", "put", "put-strict", "get", "get-strict"):
+    label, *style = STYLES[f"direct {what}"]
+    STYLES[f"nodes {what}"] = (f"{what}, between nodes", *style)
 for what in ("latency", "window"):
     STYLES.update({
         f"{what} raw": ("raw UCP", "black", "o", "-"),
@@ -198,7 +201,8 @@ def draw_faces(matplotlib, content):
     blocks = {}
     for item in content["figures"]:
         if (item["bench"] == "st_faces" and "ratio" in item and
-                item["series"] in bench_results.DIRECT):
+                item["series"] in (*bench_results.DIRECT,
+                                   *bench_results.NODES)):
             found = blocks.setdefault(item["size"], {})
             found.setdefault(item["series"], {})[item["ranks"]] = item["ratio"]
     if not blocks:
@@ -220,8 +224,8 @@ def draw_halo(axes, found):
     ranks = sorted({number for values in found.values() for number in values})
     width = 0.8 / max(len(found), 1)
     axes.axhline(1, color="black", linewidth=1, label="best MPI")
-    for place, name in enumerate(name for name in bench_results.DIRECT
-                                 if name in found):
+    for place, name in enumerate(name for name in (
+            *bench_results.DIRECT, *bench_results.NODES) if name in found):
         label, color, _, _ = STYLES[name]
         values = [found[name].get(number) for number in ranks]
         places = [level + (place - (len(found) - 1) / 2) * width

@@ -9,14 +9,16 @@ import statistics
 BESIDE = ("posix", "cma")
 ALONE = "ob1"
 BASELINES = (*BESIDE, ALONE)
+# Of ranks on one node and on several: the lane's name in figures, and these
+WAYS = {"direct": (BESIDE, ALONE), "nodes": (("ucx",), "ofi")}
 BEST = "mpi best"
 # Columns of tables
 DIRECT = ("direct st", "direct st-ready")
 TRIG = ("trig st", "trig st-ready")
-MATCHED = (*DIRECT, *TRIG)
-ONE_SIDED = ("direct put", "direct put-strict", "direct get",
-             "direct get-strict", "trig put", "trig put-strict", "trig get",
-             "trig get-strict")
+NODES = ("nodes st", "nodes st-ready")
+MATCHED = (*DIRECT, *NODES, *TRIG)
+ONE_SIDED = tuple(f"{lane} {way}" for lane in (*WAYS, "trig") for way in (
+    "put", "put-strict", "get", "get-strict"))
 # Of the benchmarks of MPI
 APPLICATIONS = {"st_life": "generation", "st_cg": "iteration"}
 COMPARED = ("st_pingpong", "st_faces", "st_mbw", *APPLICATIONS)
@@ -213,24 +215,33 @@ class Point:
                 for (number, *setting), rows in self.runs.items()
                 if setting == [lane, mpi] and variant in rows}
 
+    def lane(self):
+        """That MPI runs beside."""
+        is_far = any(lane == "nodes" for _, lane, _ in self.runs)
+        return "nodes" if is_far else "direct"
+
     def mpi_times(self):
-        """By way, of all rounds together and each. Beside lane direct, and
-        alone."""
-        return {mpi: self.times("mpi", None if mpi == ALONE else "direct", mpi)
-                for mpi in BASELINES}
+        """By way, of all rounds together and each. Beside a lane, and alone.
+        Between nodes not every MPI has each way."""
+        lane = self.lane()
+        beside, alone = WAYS[lane]
+        times = {mpi: self.times("mpi", None if mpi == alone else lane, mpi)
+                 for mpi in (*beside, alone)}
+        return {mpi: found for mpi, found in times.items()
+                if found or lane == "direct"}
 
     def ratios(self, variant):
-        """Of lane direct: to which way of MPI ratios are the largest, and
+        """Beside that lane: to which way of MPI ratios are the largest, and
         these, each of one round. None where one way is missing."""
         found = collections.defaultdict(list)
         base = self.mpi_times()
-        for mpi in BESIDE:
-            for number, time in self.times(variant, "direct", mpi).items():
-                if number in base[mpi]:
-                    found[mpi].append(time / base[mpi][number])
-                if number in base[ALONE]:
-                    found[ALONE].append(time / base[ALONE][number])
-        if len(found) < len(BASELINES):
+        beside, alone = WAYS[self.lane()]
+        for mpi in beside:
+            for number, time in self.times(variant, self.lane(), mpi).items():
+                for way in (mpi, alone):
+                    if number in base.get(way, ()):
+                        found[way].append(time / base[way][number])
+        if not found or len(found) < len(base):
             return None, []
         return max(found.items(), key=lambda item: statistics.median(item[1]))
 
@@ -249,8 +260,9 @@ class Point:
     def baselines(self, head):
         """MPI's times in each way, and the best of each round with all."""
         times = self.mpi_times()
-        best = [min((times[mpi][number], mpi) for mpi in BASELINES)
-                for number in set.intersection(*map(set, times.values()))]
+        best = [min((times[mpi][number], mpi) for mpi in times)
+                for number in set.intersection(*map(set, times.values()))
+                ] if times else []
         if best:
             yield self.figure({**head, "series": BEST}, [
                 time for time, _ in best], statistics.mode(
@@ -269,7 +281,7 @@ class Point:
             times = [rows[variant]["median_us"]
                      for (_, other, _), rows in self.runs.items()
                      if other == lane and variant in rows]
-            ratios = self.ratios(variant) if lane == "direct" else (None, ())
+            ratios = self.ratios(variant) if lane in WAYS else (None, ())
             yield self.figure({**head, "series": f"{lane} {variant}"}, times,
                               *ratios)
 
@@ -434,7 +446,7 @@ def compared_table(figures, title, key, series=MATCHED):
     there = {figure["series"] for figure in figures}
     times = [name for name in (BEST, *series) if name in there]
     ratios = [name for name in series
-              if name in there and name.startswith("direct")]
+              if name in there and name.startswith(tuple(WAYS))]
     return table(f"{title}, us (trig: speed of an emulation, not judged); "
                  "ratio to mpi best",
                  ["", *times, "ratio:", *ratios], [

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -25,12 +26,20 @@ BASELINES = {
     "ob1": ("posix,self", {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "vader,self",
                            "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}),
 }
+# The same of ranks on several nodes: the first one runs beside what is compared
+NODE_BASELINES = {
+    "ucx": (os.environ.get("UCX_TLS", "cxi_trig,sm,self"), {}),
+    "ofi": ("cxi_trig,sm,self", {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi"}),
+}
 # What each setting puts into the environment, by its name
 SETTINGS = {
     **{f"direct-{way}": {"UCX_TLS": BASELINES[way][0],
                          "UCX_ST_LANES": "direct"}
        for way in bench_results.BESIDE},
     "ob1": {"UCX_TLS": BASELINES["ob1"][0], **BASELINES["ob1"][1]},
+    # The card that is there between nodes, shared memory within one
+    "nodes-ucx": {"UCX_TLS": NODE_BASELINES["ucx"][0]},
+    "ofi": {"UCX_TLS": NODE_BASELINES["ofi"][0], **NODE_BASELINES["ofi"][1]},
     "trig": {"UCX_TLS": "cxi_trig,self", "UCX_ST_LANES": "trig", **CARD},
     # st_cost makes more pairs than the counters of one card are for
     "card": {"UCX_TLS": "cxi_trig,self", **CARD, "FI_CXIEMU_SERVICE": "own"},
@@ -44,7 +53,11 @@ SETTINGS = {
 }
 # That have --stream
 ON_GPU = ("st_pingpong", "st_faces", "st_life", "st_wrt")
-# Kept on the loopback device, as the tests are
+# That have --memory, and whose it can be
+MEMORIES = {"st_pingpong": ("malloc", "mpi", "device", "host"),
+            "st_faces": ("malloc", "mpi", "device", "host"),
+            "st_mbw": ("malloc", "mpi")}
+# Kept on the loopback device, as the tests are; not where there are several nodes
 LOOPBACK = {"OMPI_MCA_oob_tcp_if_include": "lo",
             "OMPI_MCA_btl_tcp_if_include": "lo",
             "PMIX_MCA_ptl_tcp_if_include": "lo"}
@@ -75,7 +88,7 @@ class Step:
         # Those with MPI
         lane, _, mpi = setting.rpartition("-")
         self.lane = "trig" if setting == "trig" else lane or None
-        self.mpi = mpi if mpi in BASELINES else None
+        self.mpi = mpi if mpi in {**BASELINES, **NODE_BASELINES} else None
 
     def name(self):
         """Which it is, in words."""
@@ -101,10 +114,54 @@ def parse_size(text):
     return int(digits) * factor
 
 
-def check_built(options):
+def add_options(parser):
+    """Those of where and how programs run."""
+    parser.add_argument("--build", metavar="DIR", type=pathlib.Path,
+                        default=os.environ.get("ST_BUILDDIR", TOP / "build"),
+                        help="build folder (ST_BUILDDIR, or build)")
+    parser.add_argument("--limit", metavar="SECONDS", type=parse_positive,
+                        default=3600, help="for a benchmark that hangs "
+                        "(%(default)s)")
+    parser.add_argument("--launch", metavar="COMMAND", type=shlex.split,
+                        help="what starts ranks of MPI in mpirun's place: -n "
+                        "and how many follow (srun --mpi=pmix)")
+    parser.add_argument("--hosts", metavar="HOST,HOST", type=lambda text:
+                        text.split(","), help="start ranks on these by "
+                        "OpenMPI's mpirun; they need this folder and that of "
+                        "the output")
+    parser.add_argument("--nodes", metavar="N", type=parse_positive,
+                        help="how many the launcher starts ranks on (hosts; "
+                        "with --launch those of Slurm's job; else 1)")
+    parser.add_argument("--per-node", metavar="N", type=parse_positive,
+                        help="most ranks of a node (spread over all nodes)")
+    parser.add_argument("--stream", choices=("hip", "cuda"),
+                        help="streams of a GPU, with the messages in its "
+                        f"memory, too; only {', '.join(ON_GPU)}")
+    parser.add_argument("--memory", choices=("malloc", "mpi", "device", "host"),
+                        help="whose the messages are, where a benchmark has the "
+                        "choice")
+    parser.add_argument("--quick", action="store_true",
+                        help="only see that everything works: the figures "
+                        "are no results")
+
+
+def finish_options(parser, options):
+    """Fills in what was not given."""
+    if options.hosts and options.launch:
+        parser.error("--hosts and --launch exclude each other")
+    jobs = os.environ.get("SLURM_JOB_NUM_NODES", "1") if options.launch else "1"
+    options.nodes = options.nodes or len(options.hosts or []) or int(jobs)
+    options.build = pathlib.Path(options.build).resolve()
+
+
+def is_srun(options):
+    """Slurm's starts the ranks."""
+    return bool(options.launch) and os.path.basename(options.launch[0]) == "srun"
+
+
+def check_built(options, programs):
     """All programs are there, and what starts them."""
-    programs = [options.build / "bench" / f"st_{name}"
-                for name in options.bench]
+    programs = [options.build / "bench" / name for name in programs]
     for program in [TOP / "contrib" / "ucx-st-run"] + programs:
         if not os.access(program, os.X_OK):
             raise Failed(f"{program} is missing: build it first (benchmarks "
@@ -114,7 +171,7 @@ def check_built(options):
 def find_card(options):
     """The provider that lane trig takes here, in words: a card if there is one,
     else the emulated one."""
-    words = [str(TOP / "contrib" / "ucx-st-run"), "-q",
+    words = [str(TOP / "contrib" / "ucx-st-run"), "-q", *launcher(options, 0),
              str(options.build / "src" / "tools" / "ucx_st_info"), "-d"]
     output, _ = wait_for(words, {**os.environ,
                                  "ST_BUILDDIR": str(options.build)},
@@ -123,7 +180,7 @@ def find_card(options):
     if found is None:
         raise Failed(f"lane trig has no card here:\n{output}")
     if "(emulated)" not in found[1]:
-        for name in ("trig", "card"):
+        for name in ("trig", "card", "strict"):
             SETTINGS[name]["UCX_CXI_TRIG_PROVIDER"] = found[1].split()[0]
     return found[1]
 
@@ -170,28 +227,40 @@ def wait_for(command, environment, limit):
 
 
 def launcher(options, ranks):
-    """What starts so many; none for 0. OpenMPI binds ranks to cores by itself
-    where there are enough; where there are not, streams would gather on one
-    core for a whole trial, as they never sleep long enough to be moved."""
+    """What starts so many; for 0, a program without MPI: nothing, or Slurm, which
+    hands out the card. OpenMPI binds ranks to cores by itself where there are
+    enough; where there are not, streams would gather on one core for a whole
+    trial, as they never sleep long enough to be moved."""
     if ranks == 0:
-        return []
-    if options.launch:
-        return [*options.launch, "-n", str(ranks)]
-    command = ["mpirun", "-n", str(ranks)]
-    if ranks > len(os.sched_getaffinity(0)):
+        return [*options.launch, "-N", "1", "-n", "1"] if is_srun(options) else []
+    command = [*(options.launch or ["mpirun"]), "-n", str(ranks)]
+    if options.nodes > 1 or options.per_node:
+        count = min(options.per_node or -(-ranks // options.nodes), ranks)
+        if is_srun(options):
+            return command + ["-N", str(-(-ranks // count)),
+                              f"--ntasks-per-node={count}"]
+        if options.hosts:
+            command += ["--host", ",".join(f"{host}:{count}"
+                                           for host in options.hosts)]
+        command += ["--map-by", f"ppr:{count}:node:oversubscribe"]
+    elif not options.launch and ranks > len(os.sched_getaffinity(0)):
         command += ["--bind-to", "core:overload-allowed"]
     return command
 
 
 def run_step(options, step, number):
     """Runs it; returns what the file says of it."""
-    environment = {**LOOPBACK, **{name: value for name, value
+    environment = {**(LOOPBACK if options.nodes == 1 else {}), **{name: value for name, value
                                   in os.environ.items()
                                   if name.startswith(PREFIXES)},
                    **SETTINGS[step.setting], **step.more}
     program = str(options.build / "bench" / step.bench)
     launch = launcher(options, step.ranks)
-    args = step.args + (["--stream", options.stream] if options.stream else [])
+    args = list(step.args)
+    if options.stream and step.bench in ON_GPU:
+        args += ["--stream", options.stream]
+    if options.memory in MEMORIES.get(step.bench, ()) and "--memory" not in args:
+        args += ["--memory", options.memory]
     record = {"bench": step.bench, "setting": step.setting,
               "lane": step.lane, "mpi": step.mpi, "round": number,
               "ranks": step.ranks or None, "memory": step.memory,
@@ -200,7 +269,11 @@ def run_step(options, step, number):
               "environment": environment,
               "load_before": load()}
     ticks = clock_ticks()
-    with tempfile.TemporaryDirectory() as folder:
+    shared = None
+    if options.launch or options.hosts: # Rank 0 may be on another node
+        shared = options.output.resolve().parent
+        shared.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=shared) as folder:
         report = pathlib.Path(folder, "report.json")
         start = datetime.datetime.now()
         output, error = wait_for(
