@@ -344,7 +344,7 @@ def pictures(matplotlib, content):
                           bench_results.ONE_SIDED)
 
 
-def draw(content, prefix):
+def draw(content, prefix, pictures=pictures):
     """Writes the pictures. Returns their paths, and why there are none or
     None."""
     try:
@@ -352,9 +352,8 @@ def draw(content, prefix):
         matplotlib.use("Agg")
         import matplotlib.pyplot
     except ImportError:
-        return [], (f"no plots were drawn ({prefix}-latency.svg and others): "
-                    "they need matplotlib (package python3-matplotlib); "
-                    "run-all --from draws them later")
+        return [], (f"no plots were drawn ({prefix}-*.svg): they need matplotlib "
+                    "(package python3-matplotlib); --from draws them later")
     # The same picture from the same figures, its text as text
     matplotlib.rcParams["svg.fonttype"] = "none"
     matplotlib.rcParams["svg.hashsalt"] = "ucx-st-bench"

@@ -82,6 +82,8 @@ class Step:
         self.memory = where.get("memory")
         # On lane trig: the only kind of sends, whose operations are counted
         self.kind = where.get("kind")
+        # Of a figure: the value of the option that varies
+        self.each = where.get("each", "")
         # More of the environment; and whether threads may carry uses out
         self.more = where.get("more", {})
         self.is_proxied = where.get("is_proxied", False)
@@ -226,6 +228,11 @@ def wait_for(command, environment, limit):
     return output, None
 
 
+def usable_cores():
+    """Of this node, that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
 def launcher(options, ranks):
     """What starts so many; for 0, a program without MPI: nothing, or Slurm, which
     hands out the card. OpenMPI binds ranks to cores by itself where there are
@@ -243,7 +250,7 @@ def launcher(options, ranks):
             command += ["--host", ",".join(f"{host}:{count}"
                                            for host in options.hosts)]
         command += ["--map-by", f"ppr:{count}:node:oversubscribe"]
-    elif not options.launch and ranks > len(os.sched_getaffinity(0)):
+    elif not options.launch and ranks > usable_cores():
         command += ["--bind-to", "core:overload-allowed"]
     return command
 
@@ -264,7 +271,7 @@ def run_step(options, step, number):
     record = {"bench": step.bench, "setting": step.setting,
               "lane": step.lane, "mpi": step.mpi, "round": number,
               "ranks": step.ranks or None, "memory": step.memory,
-              "kind": step.kind,
+              "kind": step.kind, "each": step.each,
               "launcher": launch, "arguments": args,
               "environment": environment,
               "load_before": load()}
@@ -311,7 +318,7 @@ def tell_machine():
                 model = line.partition(":")[2].strip()
                 break
     return {"cpu": model, "cores": os.cpu_count(),
-            "usable_cores": len(os.sched_getaffinity(0)),
+            "usable_cores": usable_cores(),
             "kernel": os.uname().release}
 
 
@@ -343,3 +350,42 @@ def take_turn():
     except OSError:
         raise Failed("another one measures on this machine") from None
     return turn
+
+
+def measure(options, head, rounds):
+    """Runs steps, each with the number of its round; returns the content of a
+    file, which begins with the head."""
+    turn = None if options.quick else take_turn()
+    content = {**head, "commit": tell_commit(),
+               "date": datetime.datetime.now().astimezone().isoformat(
+                   timespec="seconds"),
+               "machine": tell_machine(),
+               "stream": options.stream or "host", "quick": options.quick,
+               "nodes": options.nodes, "rounds": options.runs,
+               "settings": SETTINGS, "runs": []}
+    try:
+        for place, (number, step) in enumerate(rounds, 1):
+            print(f"[{place}/{len(rounds)}] {step.name()}, run {number}",
+                  flush=True)
+            content["runs"].append(run_step(options, step, number))
+    except KeyboardInterrupt:
+        if not content["runs"]:
+            raise Failed("interrupted before anything was measured") from None
+        content["interrupted"] = True
+    if turn is not None:
+        turn.close()
+    return content
+
+
+def read(path, kind):
+    """What an earlier call wrote, of this format."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != kind:
+            raise ValueError
+    except OSError as error:
+        raise Failed(str(error)) from None
+    except (ValueError, KeyError, TypeError):
+        raise Failed(f"{path} is not what {os.path.basename(sys.argv[0])} "
+                     "writes") from None
+    return content
