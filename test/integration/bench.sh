@@ -3,7 +3,7 @@
 # What the benchmarks report of the lanes that moved their messages.
 # usage: bench.sh trig|host|mixed|kernel|service|compare RANKS PROGRAM [OPTION...] |
 #                 mbw RANKS VARIANTS [OPTION...] | cost|wrt [OPTION...] |
-#                 numbers | all | fails | counts | once
+#                 numbers | all | fails | counts | once | figures | nodes
 #   trig   the network card moves everything: deferred writes fired are messages
 #          times uses, and the report's counts say so
 #   host   the same of the host lane, where it is asked for
@@ -21,6 +21,9 @@
 #   numbers  what is no number, or too large or small, is refused by name
 #   all    run-all runs everything once, and its file, tables and plots have it
 #   fails  it tells what failed, and keeps the rest
+#   figures  paper-figure tells what can be made, makes it by mpirun and by what
+#          stands for srun, and refuses the rest; its table names what there is
+#   nodes  run-all runs over two nodes, which are namespaces of this machine
 #   counts  what uses take is what docs/performance.md says, and a document with
 #          another count is found out
 #   once   messages that are used once, for queues only, take what it says
@@ -451,7 +454,105 @@ test_once()
     expect_counts 8 proxied 0
 }
 
+# Runs paper-figure with the options; expects a status and a text.
+# Usage: expect_figure STATUS REGEX OPTION...
+expect_figure()
+{
+    local want=$1 regex=$2 rc=0
+    shift 2
+    "${srcdir:?}/bench/paper-figure" --build "${builddir:?}" -o "$temp/all" "$@" \
+        >"$temp/out" 2>&1 || rc=$?
+    cat "$temp/out"
+    [ $rc -eq "$want" ] || fail "paper-figure $*: status $rc"
+    grep -qE "$regex" "$temp/out" || fail "paper-figure $*: no \"$regex\""
+}
+
+# In srun's place, by mpirun; it tells what it was asked
+make_srun()
+{
+    cat >"$temp/srun" <<'STEOF'
+#!/bin/bash
+echo "srun $*" >>"${0%/*}/asked"
+while :; do
+    case $1 in
+    --export=*) preload=${1##*LD_PRELOAD=}; shift ;;
+    -n) ranks=$2; shift 2 ;;
+    -N) shift 2 ;;
+    -*) shift ;;
+    *) exec mpirun --oversubscribe -x "LD_PRELOAD=$preload" -n "$ranks" "$@" ;;
+    esac
+done
+STEOF
+    chmod +x "$temp/srun"
+}
+
+test_figures()
+{
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    expect_figure 0 '^[3-9][0-9] figures: all right' --check
+    expect_figure 0 '^003-5 +in part .*Round trip' --list
+    grep -q '^  *streams and memory of the host, not of a GPU; ' "$temp/out" ||
+        fail "it does not say what is less"
+    grep -A 1 '^004-25 *no ' "$temp/out" | grep -q 'no benchmark yet: no multi' ||
+        fail "it does not say why it cannot be made"
+    expect_figure 77 '^paper-figure: 004-25 cannot be made here: no benchmark' 004-25
+    expect_figure 77 'needs a card that is not emulated' 001-4
+    expect_figure 77 'needs 2 ranks: there are processors' --per-node 1 003-5
+    expect_figure 0 '^st-ready +256 B .* 0.51..0.88 .text.; 0.58 .data.' --quick 003-5
+    cp "$temp/all-003-5.json" "$temp/all.json"
+    expect_file "values are not what the runs say" "
+times = {(run['round'], row['size'], row['variant']): row['median_us']
+         for run in all['runs'] for row in run['report']['rows']}
+assert len(all['runs']) == 2 and all['quick'] and all['less']
+assert {value['series'] for value in all['values']} == {'st', 'st-ready'}
+for value in all['values']:
+    ratios = [times[number, value['x'], value['series']] /
+              times[number, value['x'], 'mpi'] for number in (1, 2)]
+    assert abs(value['mean'] - statistics.mean(ratios)) < 1e-9
+    assert abs(value['interval'] - 12.71 * abs(ratios[0] - ratios[1]) / 2) < 1e-6"
+    sed -n '/^003-5:/,$p' "$temp/out" >"$temp/first"
+    expect_figure 0 '^003-5' --from "$temp/all.json"
+    sed -n '/^003-5:/,$p' "$temp/out" | cmp - "$temp/first" || fail "another table"
+    make_srun
+    expect_figure 0 '^st +8 B' --quick --runs 1 --launch "$temp/srun --mpi=pmix" \
+        --per-node 2 --memory mpi 003-5
+    grep -qE '^srun --export=\S+ --mpi=pmix -n 2 -N 1 --ntasks-per-node=2 \S+pingpong .*--memory mpi ' \
+        "$temp/asked" || fail "srun was asked for: $(cat "$temp/asked")"
+    grep -q '^srun .* -N 1 -n 1 .*ucx_st_info' "$temp/asked" ||
+        fail "the card was not looked for by srun"
+}
+
+# Nodes share the build folder, not /tmp. Without matplotlib there is no picture.
+test_nodes()
+{
+    local rc=0
+    command -v python3 >/dev/null ||
+        { echo "skipped: python3 is not installed"; exit 77; }
+    rm -rf "$temp"
+    temp=$(mktemp -d -p "${builddir:?}")
+    UCX_CXI_TRIG_PROVIDER=sockets "${srcdir:?}/contrib/own-nodes.sh" 2 \
+        "$srcdir/bench/run-all" --build "$builddir" --quick -o "$temp/all" \
+        --bench life --hosts node1,node2 >"$temp/out" 2>&1 || rc=$?
+    cat "$temp/out"
+    [ $rc -ne 77 ] || exit 77
+    [ $rc -eq 0 ] || fail "status $rc"
+    expect_file "it did not run over two nodes" "
+assert all['card'] == 'sockets' and all['nodes'] == 2
+assert [run['setting'] for run in all['runs']] == ['nodes-ucx', 'ofi']
+for run in all['runs']:
+    assert run['launcher'][1:] == ['-n', '2', '--host', 'node1:1,node2:1',
+                                   '--map-by', 'ppr:1:node:oversubscribe']
+    assert 'OMPI_MCA_oob_tcp_if_include' in run['environment']
+    assert run['environment']['OMPI_MCA_oob_tcp_if_include'] != 'lo'
+for rank in all['runs'][0]['report']['stats'].values():
+    assert rank['trig_starts'] > 0
+assert any(figure['series'] == 'nodes st' and figure['ratio']['median'] > 0
+           for figure in all['figures'] if 'ratio' in figure)"
+}
+
 case ${1:-} in
-trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|launch|fails|counts|once) "test_$1" "${@:2}" ;;
+trig|host|mixed|kernel|service|compare|mbw|cost|wrt|numbers|all|launch|fails|counts|once|\
+figures|nodes) "test_$1" "${@:2}" ;;
 *) fail "there is no test \"${1:-}\"" ;;
 esac
