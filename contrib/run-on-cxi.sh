@@ -37,7 +37,8 @@ CASSINI_SEED or from a seed that is printed at first; 0 draws nothing. Ends with
                         nodes with Slingshot cards, described in
                         docs/slingshot.md. The folder must be one that both
                         nodes have. Under Slurm it runs srun within the job;
-    --hosts HOST,HOST   elsewhere OpenMPI's mpirun between these
+    --hosts HOST,HOST   elsewhere OpenMPI's mpirun between these. One node suffices
+                        for the tests '*-cxi*/*'
     --launch COMMAND    srun with options, such as 'srun --mpi=pmix
                         --network=res_tles=512'
 
@@ -142,18 +143,19 @@ hardware()
     words+=(--jobs 1)
     ST_AGAIN+=" --hardware${hosts:+ --hosts $hosts}${launch:+ --launch \"$launch\"}"
     if [ -n "$hosts" ]; then
-        [[ $hosts == *,* ]] || st_die "--hosts needs two hosts: $hosts"
+        [[ $hosts == *,* ]] || [ ${#patterns[@]} -gt 0 ] ||
+            st_die "--hosts needs two hosts: $hosts"
         export ST_MPIRUN="mpirun --host ${hosts//,/:8,}:8 --map-by node"
         ST_MPIRUN+=" -x ST_BUILDDIR"
         return
     fi
     [ -n "${SLURM_JOB_ID:-}" ] ||
         st_die "start it in a job of Slurm on two nodes, or name --hosts"
-    [ "${SLURM_JOB_NUM_NODES:-2}" -ge 2 ] ||
-        st_die "the job has one node, two are needed"
+    [ "${SLURM_JOB_NUM_NODES:-2}" -ge 2 ] || [ ${#patterns[@]} -gt 0 ] ||
+        st_die "the job has one node, two are needed (the tests '*-cxi*/*' need one)"
     launch="${launch:-srun --mpi=pmix} --cpu-bind=none"
     ST_CXI_LAUNCH="$launch -N 1 -n 1 -c ${SLURM_CPUS_ON_NODE:-1}"
-    export ST_MPIRUN="$launch -N 2"
+    export ST_MPIRUN="$launch -N $((${SLURM_JOB_NUM_NODES:-2} == 1 ? 1 : 2))"
 }
 
 # The provider answers, over the card: else every test would fail.
