@@ -31,7 +31,7 @@ expect()
 
 for script in quickstart.sh run-tests.sh run-ucx-gtest.sh \
               get-ucx-source.sh check-fresh.sh check-debian13.sh \
-              run-on-cxi.sh gpu-check.sh check-builds.sh \
+              run-on-cxi.sh gpu-check.sh slingshot-check.sh check-builds.sh \
               packaging/make-debian.sh; do
     expect "$script --help" 0 '^usage: contrib/' "$top/contrib/$script" --help
     expect "$script --nonsense" 2 'usage' "$top/contrib/$script" --nonsense
@@ -406,6 +406,18 @@ if command -v python3 >/dev/null; then
         # shellcheck disable=SC2086 # an option and its value
         expect "run-all $words" 2 'usage' "$bench" $words
     done
+    expect "run-all, hosts and a launcher" 2 'exclude each other' \
+        "$bench" --hosts a,b --launch srun
+    figure=$top/bench/paper-figure
+    expect "paper-figure --help" 0 '^usage: ' "$figure" --help
+    expect "paper-figure, nothing named" 2 'name a figure' "$figure"
+    expect "paper-figure, no such figure" 2 'no figure 003-99' "$figure" 003-99
+    expect "paper-figure, nothing built" 77 'st_faces was not built' \
+        "$figure" --build "$temp" 000-9
+    expect "slingshot-check.sh, no provider cxi" 1 'there is no libfabric in /none' \
+        "$top/contrib/slingshot-check.sh" --run "$temp" --libfabric /none
+    expect "slingshot-check.sh, no build" 1 'no build folder /none' \
+        "$top/contrib/slingshot-check.sh" --pack "$temp/x" --build /none
     expect "run-all, nothing built" 1 'st_wrt is missing: build it' \
         "$bench" --build "$temp" --bench wrt
     expect "run-all, no such file" 1 'No such file' "$bench" --from "$temp/x"
@@ -413,6 +425,40 @@ if command -v python3 >/dev/null; then
     expect "run-all, another file" 1 'is not what run-all writes' \
         "$bench" --from "$temp/x.json"
 fi
+
+# What slingshot-check.sh runs on a system with cards, of which it is told, in a
+# pack whose scripts only say how they were called
+pack=$temp/pack
+mkdir -p "$pack"/{contrib,bench} "$temp/cxi/lib/pkgconfig"
+printf 'Name: x\nDescription: x\nVersion: 1.22.0\n' \
+    >"$temp/cxi/lib/pkgconfig/libfabric.pc"
+echo libcxi.so.1 >"$temp/cxi/lib/libfabric.so.1"
+echo commit=abc >"$pack/pack.facts"
+for name in contrib/run-on-cxi.sh contrib/ucx-st-run bench/run-all \
+            bench/paper-figure; do
+    printf '#!/bin/sh\necho "%s: $*"\n' $name >"$pack/$name"
+    chmod +x "$pack/$name"
+done
+mkdir -p "$pack/build-cxi-1.22.0/src/tools"
+echo 'mkdir -p build-cxi-1.22.0; exit 3' >>"$pack/contrib/run-on-cxi.sh"
+echo 'echo "# Streams: HIP: on: x"' >>"$pack/contrib/ucx-st-run"
+ln -s /bin/true "$pack/build-cxi-1.22.0/src/tools/ucx_st_info"
+expect "slingshot-check.sh, a step fails" 1 'acceptance: FAILED, status 3 .*ok' \
+    env SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=2 "$top/contrib/slingshot-check.sh" \
+    --run "$pack" --libfabric "$temp/cxi" --per-node 4 --out "$temp/report"
+for words in 'run-on-cxi.sh: --no-deps --hardware --libfabric .* --launch srun' \
+             'ucx-st-run: -q srun --mpi=pmix -N 1 -n 1 .*ucx_st_info -dlsc' \
+             'run-all: .*--nodes 2 --launch srun --mpi=pmix --per-node 4 --counts' \
+             'run-all: .*--stream hip --bench' 'paper-figure: .*--stream hip' \
+             'acceptance . FAILED, status 3'; do
+    expect "slingshot-check.sh's report" 0 '' grep -q "$words" \
+        "$temp/report/report.md"
+done
+expect "slingshot-check.sh, on one node" 1 'acceptance: FAILED' \
+    env SLURM_JOB_ID=1 SLURM_JOB_NUM_NODES=1 "$top/contrib/slingshot-check.sh" \
+    --run "$pack" --libfabric "$temp/cxi" --quick --out "$temp/report1"
+expect "slingshot-check.sh, tests of one node" 0 '' grep -qF \
+    -- "--quick --launch srun --mpi=pmix *-cxi*/*" "$temp/report1/report.md"
 
 # The script as it is installed
 mkdir -p "$temp/prefix/bin" "$temp/prefix/lib"
