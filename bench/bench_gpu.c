@@ -386,6 +386,9 @@ static const char *bench_mpi_device_open(const bench_stream_t *stream,
 {
     const char *reason = NULL;
 
+    if (stream->kind != BENCH_MEMORY_DEVICE) {
+        return NULL;
+    }
     if (!bench_mpi_is_aware(stream->type)) {
         reason = !bench_mpi_is_ucx() ?
                          "MPI does not say that it takes such memory" :
@@ -406,6 +409,8 @@ void bench_gpu_open(bench_stream_t *stream, bench_options_t *options,
         const char *(*open)(const bench_stream_t *stream, MPI_Comm comm);
     } table[] = {
         {BENCH_VARIANT_MPI_DEVICE, "mpi-device", bench_mpi_device_open},
+        /* Gives the messages' memory to MPI_Irecv */
+        {BENCH_VARIANT_PAPER, "st-paper", bench_mpi_device_open},
         {BENCH_VARIANT_NCCL, "nccl", bench_nccl_open},
         {BENCH_VARIANT_NVSHMEM, "nvshmem", bench_nvshmem_open}
     };
