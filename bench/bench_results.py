@@ -505,7 +505,8 @@ def head_text(content):
             f"{machine['cores']} cores; commit {content['commit'][:12]}"
             f"{'+' if content['commit'].endswith('+') else ''}; "
             f"{content['rounds']} runs, {load_text(content)}\n"
-            f"card {content['card']}, streams of {content['stream']}\n")
+            f"card {content['card']}, streams of {content['stream']}, nodes: "
+            f"{content.get('nodes', 1)}\n")
     if content["quick"]:
         text += "quick: these figures are no results\n"
     return text + "\n"
