@@ -5,6 +5,8 @@ Times are microseconds, rates are bytes in a microsecond.
 """
 import dataclasses
 import json
+import math
+import statistics
 
 
 class BadReport(Exception):
@@ -56,17 +58,17 @@ class Machine:
 
 
 # What the texts of the papers say, in the middle of its range; what they do not say
-# is the default above. 003 is the paper of 2026, 004 that of LibMP. "fitted" has
+# is the default above. 003 is the paper of 2026. "fitted" has
 # sync and shake such that 16 and 32 KiB take the published parts of MPI's time, and
 # more (a kernel that polls) such that one time of its table V is right.
 FRONTIER = Machine("frontier", launch=1.0, begin=0.5, sync=1.0, post=0.25,
                    complete=0.25, store=0.5, react=0.5, latency=5.0, shake=10.0,
                    eager=16384, ranks_node=8, ranks_card=2)
 FITTED = FRONTIER.but(name="frontier-fitted", sync=3.82, shake=2.21, more=1.0)
-WILKES = Machine("wilkes", launch=5.0, begin=1.0, sync=5.0, post=0.5, store=1.25,
-                 react=6.5, more=1.0, latency=1.0, shake=2.0, ack=1.0,
-                 bandwidth=6e3, eager=12288)
-PUBLISHED = {machine.name: machine for machine in (FRONTIER, FITTED, WILKES)}
+# What cannot be 0
+LEAST = {**dict.fromkeys(("bandwidth", "copy", "up"), 1e-9),
+         **dict.fromkeys(("ranks_node", "ranks_card", "group"), 1)}
+PUBLISHED = {machine.name: machine for machine in (FRONTIER, FITTED)}
 
 
 def read_json(path):
@@ -78,30 +80,41 @@ def read_json(path):
         raise BadReport(f"{path}: {error}") from None
 
 
-def read_report(path):
-    """A report of a benchmark: its name, and medians by variant and size."""
-    report = read_json(path)
-    try:
+def least(times, key, time):
+    """Keeps the least time of a key: what else the machine does is not modelled."""
+    times[key] = min(times.get(key, math.inf), time)
+
+
+def read_reports(paths):
+    """Least times of reports of benchmarks: by name and ranks, variant, size."""
+    found = {}
+    for path in paths:
+        report = read_json(path)
+        try:
+            ways = found.setdefault((report["bench"], report.get("ranks", 1)), {})
+            for row in report["rows"]:
+                least(ways.setdefault(row["variant"], {}), row["size"],
+                      float(row["min_us"]))
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise BadReport(f"{path}: is no report of a benchmark "
+                            "(--json)") from None
+    return found
+
+
+def kernel_times(paths):
+    """Least of the medians of traces' kernels, by name (UCX_ST_TRACE)."""
+    found = {}
+    for path in paths:
         times = {}
-        for row in report["rows"]:
-            times.setdefault(row["variant"], {})[row["size"]] = float(
-                row["median_us"])
-        return report["bench"], times, report.get("ranks", 1)
-    except (TypeError, KeyError, ValueError, AttributeError):
-        raise BadReport(f"{path}: is no report of a benchmark "
-                        "(--json)") from None
-
-
-def kernel_times(path):
-    """Mean times of a trace's kernels, by name (UCX_ST_TRACE)."""
-    times = {}
-    try:
-        for event in read_json(path)["traceEvents"]:
-            if event.get("cat") == "kernel":
-                times.setdefault(event["name"], []).append(event["dur"])
-    except (TypeError, KeyError, AttributeError):
-        raise BadReport(f"{path}: is no trace (UCX_ST_TRACE)") from None
-    return {name: sum(all_) / len(all_) for name, all_ in times.items()}
+        try:
+            for event in read_json(path)["traceEvents"]:
+                if event.get("cat") == "kernel":
+                    times.setdefault(event["name"], []).append(event["dur"])
+        except (TypeError, KeyError, AttributeError):
+            raise BadReport(f"{path}: is no trace (UCX_ST_TRACE)") from None
+        for name, all_ in times.items():
+            least(found, name, statistics.median(all_))
+    return found
 
 
 def per_byte(times, low=2048, high=32768):
@@ -113,32 +126,23 @@ def per_byte(times, low=2048, high=32768):
 
 def from_reports(paths, traces=()):
     """This machine, lane direct: st_wrt, st_pingpong, st_cost; st_mbw may be
-    there, too, else MPI's time a message is the default."""
-    found = {}
-    for path in paths:
-        bench, times, _ = read_report(path)
-        found[bench] = times
+    there, too, else its time a message is 0.1 us."""
+    found = {bench: ways for (bench, _), ways in read_reports(paths).items()}
     missing = {"st_wrt", "st_pingpong", "st_cost"} - set(found)
     if missing:
         raise BadReport(f"no report of {', '.join(sorted(missing))}")
     try:
-        react = found["st_wrt"]["own-poll"][1]
-        cost = found["st_cost"]
+        react, cost = found["st_wrt"]["own-poll"][1], found["st_cost"]
         trip = found["st_pingpong"]
-        least = min(trip["mpi"])
-        enqueue = sum(next(iter(cost[row].values())) for row in (
-            "start-send-host", "start-recv-host", "wait-send-host",
-            "wait-recv-host")) / 2
-        half_mpi, half_st = trip["mpi"][least] / 2, trip["st"][least] / 2
+        half_mpi, half_st = (min(trip[way].items())[1] / 2 for way in ("mpi", "st"))
+        enqueue = sum(min(cost[f"{call}-{side}-host"].values()) for call in
+                      ("start", "wait") for side in ("send", "recv")) / 2
         # A window of 32 messages each way
         window = {way: min(times.items())[1] / 64 for way, times in
                   found.get("st_mbw", {"mpi": {8: 6.4}, "st": {8: 6.4}}).items()}
         post, more = window["mpi"] / 2, window["st"]
     except (KeyError, ValueError) as error:
         raise BadReport(f"a report lacks {error}") from None
-    kernels = {}
-    for path in traces:
-        kernels.update(kernel_times(path))
     # Of a message's way the stream's reaction is a part; what MPI takes more, the
     # host's
     react = min(react, half_st)
@@ -148,4 +152,4 @@ def from_reports(paths, traces=()):
                    post=post, complete=post, enqueue=enqueue, store=0.0, react=react,
                    more=more, fire=0.0, gap=0.0, latency=latency,
                    bandwidth=2 / per_byte(trip["st"]), ack=0.0, eager=1e12,
-                   group=1 << 30, kernels=kernels)
+                   group=1 << 30, kernels=kernel_times(traces))

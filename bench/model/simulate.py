@@ -185,10 +185,10 @@ class Simulation:
                 copies = sum(sizes) / m.copy if last.copies else 0
                 stream = (max(stream, over) + m.react + copies +
                           (last.words(len(sizes)) - 1) * m.more)
-            steps = step.ahead(m, phase, way)
+            steps = max(step.ahead(m, phase, way), 1)
             ended = self.ended[process]
             if steps <= len(ended):       # Entries are free when a use has ended
-                host = max(host, ended[-max(steps, 1)])
+                host = max(host, ended[-steps])
             host += step.host_step(m, phase) + pause
             for kernel in phase.kernels:
                 stream += kernel * factor
@@ -237,6 +237,8 @@ class Simulation:
             back = m.ack + (m.hop if here != there else 0)
         self.messages += 1
         self.push(arrived, which, self.arrive, target, use, source, busy, back)
+        if self.is_mpi:
+            self.note(source, use, go)           # MPI has it
 
     def arrive(self, now, target, use, source, busy, back):
         """A message is at its target's card, where it may be behind others."""
@@ -245,8 +247,8 @@ class Simulation:
             now = max(self.into[card] + busy, now)
             self.into[card] = now
         self.note(target, use, now)
-        # The card's send is over when that is confirmed, MPI's when it is called
-        self.note(source, use, 0.0 if self.is_mpi else now + back)
+        if not self.is_mpi:
+            self.note(source, use, now + back)   # That it has arrived
 
     def start(self, now, process, use):
         """A phase starts: its sends go, or tell when they may."""

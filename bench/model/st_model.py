@@ -3,6 +3,7 @@
 """What a step of a program takes, driven by the host and by streams, on a few
 processes and on thousands (docs/scaling.md)."""
 import argparse
+import math
 import os
 import sys
 
@@ -16,7 +17,7 @@ import simulate
 import step
 import validate
 
-RANKS = (8, 27, 64, 216, 512, 1000, 2197, 4096, 10000)
+RANKS = (8, 64, 512, 2197, 10000)
 STYLES = {"mpi": ("driven by the host", "black", "o"),
           "standard": ("each request alone", "#d55e00", "^"),
           "exchange": ("exchange: one store, one word", "#0072b2", "s"),
@@ -34,8 +35,11 @@ def get_machine(options):
             raise machine.BadReport(f"\"{text}\": no constant {name}")
         try:
             changes[name] = type(getattr(here, name))(float(value))
-        except ValueError:
+        except (ValueError, OverflowError):
             raise machine.BadReport(f"\"{text}\": no number") from None
+        if not changes[name] >= machine.LEAST.get(name, 0) or \
+                changes[name] == math.inf:
+            raise machine.BadReport(f"\"{text}\": out of range")
     return here.but(**changes)
 
 
@@ -74,7 +78,11 @@ def do_resources(options):
 def do_simulate(options):
     here = get_machine(options)
     least = None
+    phase = simulate.PROGRAMS[options.program](options.ranks)[0]
     for name in options.ways:
+        if step.ahead(here, phase, step.WAYS[name]) < 1:
+            print(f"{name}: the card has entries for less than a step: that threads "
+                  "carry messages out is not in the model")
         time, messages = simulate.run(here, options.program, name, options.ranks,
                                       options.steps, options.seed)
         least = least or time
@@ -113,7 +121,7 @@ def do_plot(options):
         axes.set_xlabel("processes")
         axes.grid(True, color="#e0e0e0", linewidth=0.6)
     all_axes[0].set_ylabel("us a step, simulated")
-    all_axes[0].legend(fontsize=8, loc="lower right")
+    all_axes[1].legend(fontsize=8, loc="lower right")
     figure.savefig(options.output, dpi=110)
     print(f"{options.output}: {here.name}, up to {options.ranks} processes")
 
@@ -181,7 +189,7 @@ def main():
         parser.error("--here-only needs --runs")
     try:
         options.do(options)
-    except machine.BadReport as error:
+    except (machine.BadReport, OSError) as error:
         sys.exit(f"st_model.py: {error}")
 
 

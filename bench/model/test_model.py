@@ -112,7 +112,7 @@ class Simulated(unittest.TestCase):
 
     def test_few_entries_or_a_slow_host(self):
         for name in ("ready", "exchange"):
-            for changes in ({"entries": 20}, {"enqueue": 100.0},
+            for changes in ({"entries": 10}, {"entries": 20}, {"enqueue": 100.0},
                             {"entries": 20, "enqueue": 5.0}):
                 here = drawn().but(**changes)
                 self.assertAlmostEqual(simulated(here, uniform(), name),

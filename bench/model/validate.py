@@ -34,14 +34,9 @@ def half_trip(here, size, name):
     return both + here.store + here.react
 
 
-def row(what, modelled, found):
-    """A line of the table; found may be None."""
-    return what, modelled, found
-
-
 def pingpong(here):
     """Ratios of paper 003."""
-    return [row(f"003-5 ping-pong, {size} B, ready by MPI",
+    return [(f"003-5 ping-pong, {size} B, ready by MPI",
                 half_trip(here, size, "ready") / half_trip(here, size, "mpi"), found)
             for size, found in PINGPONG.items()]
 
@@ -60,70 +55,61 @@ def halo(here):
     first = HALO[0]
     found = first[1] / first[3]
     kernels = found - halo_time(here, *first[:3], *first[4:], 0.0)
-    rows = [row(f"003 table V, {problem}, {name}, {ranks} ranks, us",
-                halo_time(here, problem, alone, name, ranks, node, kernels),
-                alone / speedup)
+    rows = [(f"003 table V, {problem}, {name}, {ranks} ranks, us",
+             halo_time(here, problem, alone, name, ranks, node, kernels),
+             alone / speedup)
             for problem, alone, name, speedup, ranks, node in HALO]
-    rows[0] = row(f"{rows[0][0]} (fitted: kernels take {kernels:.0f} us)", *rows[0][1:])
+    rows[0] = (f"{rows[0][0]} (fitted: kernels take {kernels:.0f} us)", *rows[0][1:])
     return rows
 
 
 def published():
     """All of the papers that has a number; constants of the text, and fitted."""
-    rows = []
-    for here in (machine.FRONTIER, machine.FITTED):
-        rows += [row(f"{what} [{here.name}]", *rest)
-                 for what, *rest in pingpong(here)]
-    rows += halo(machine.FITTED)
-    return rows + [row(*line) for line in LIBMP]
+    rows = [(f"{what} [{here.name}]", *rest)
+            for here in (machine.FRONTIER, machine.FITTED)
+            for what, *rest in pingpong(here)]
+    return rows + halo(machine.FITTED) + list(LIBMP)
 
 
-def shared(here, names, ranks, cores, strong=1):
-    """Times of kernels when ranks share processors: strong is how many ranks a
-    traced kernel was of if all of them share the work."""
-    factor = max(1, ranks / cores) * (strong / ranks if strong > 1 else 1)
-    try:
-        return tuple(here.kernels[name] * factor for name in names)
-    except KeyError as error:
-        raise machine.BadReport(f"no trace has kernel {error}") from None
-
-
-KERNELS = {"faces": ("faces_kernel_pack", "faces_kernel_interior",
-                     "faces_kernel_unpack"),
-           "life": ("life_kernel_pack", "life_kernel_step"),
-           "cg": ("cg_kernel_apply", "cg_kernel_update", "cg_kernel_direction")}
+KERNELS = {"st_faces": ("faces_kernel_pack", "faces_kernel_interior",
+                        "faces_kernel_unpack"),
+           "st_life": ("life_kernel_pack", "life_kernel_step"),
+           "st_cg": ("cg_kernel_apply", "cg_kernel_update", "cg_kernel_direction")}
 WAY = {"mpi": "mpi", "st": "direct", "st-ready": "direct"}
 
 
+def step_here(here, bench, ranks, name, cores):
+    """A step of a benchmark; traces were of two ranks. Ranks share processors, and
+    but for st_faces the work."""
+    factor = max(1, ranks / cores) * (1 if bench == "st_faces" else 2 / ranks)
+    try:
+        kernels = tuple(here.kernels[kernel] * factor for kernel in KERNELS[bench])
+    except KeyError as error:
+        raise machine.BadReport(f"no trace has kernel {error}") from None
+    return simulate.run(here, bench.removeprefix("st_"), name, ranks, 20,
+                        flat=1 if name == "mpi" else 16, kernels=kernels)[0]
+
+
 def runs_here(here, paths, cores):
-    """Reports of st_pingpong, st_faces, st_life and st_cg against the model. The
-    traces were of two ranks."""
+    """Reports of st_pingpong, st_faces, st_life and st_cg against the model."""
     rows = []
-    for path in paths:
-        bench, times, ranks = machine.read_report(path)
-        program = bench.removeprefix("st_")
-        for variant, sizes in times.items():
-            if variant not in WAY:
-                continue
-            name = WAY[variant]
-            if bench == "st_pingpong":
-                rows += [row(f"round trip, {size} B, {variant}, us",
-                             2 * half_trip(here, size, name), found)
-                         for size, found in sizes.items()
-                         if size in (8, 512, 8192, 32768, 131072)]
-            elif program in KERNELS:
-                flat = 1 if name == "mpi" else 16
-                kernels = shared(here, KERNELS[program], ranks, cores,
-                                 1 if program == "faces" else 2)
-                rows += [row(f"{bench}, {ranks} ranks, {variant}, us",
-                             simulate.run(here, program, name, ranks, 20, flat=flat,
-                                          kernels=kernels)[0], found)
-                         for found in sizes.values()]
+    for (bench, ranks), ways in machine.read_reports(paths).items():
+        for variant, sizes in ways.items():
+            name = WAY.get(variant)
+            for size, found in sizes.items() if name else ():
+                if bench == "st_pingpong" and size in (8, 512, 8192, 32768, 131072):
+                    rows.append((f"round trip, {size} B, {variant}, us",
+                                 2 * half_trip(here, size, name), found))
+                elif bench in KERNELS:
+                    rows.append((f"{bench}, {ranks} ranks, {variant}, us",
+                                 step_here(here, bench, ranks, name, cores), found))
     return rows
 
 
 def table(rows):
     """Text of rows, with the error of each."""
+    if not rows:
+        raise machine.BadReport("no report has a figure that the model knows")
     lines = ["| figure | model | found | error |", "| --- | ---: | ---: | ---: |"]
     for what, modelled, found in rows:
         error = 100 * (modelled / found - 1)
