@@ -219,7 +219,7 @@ has_the_rest()
     has_files examples "$prefix/share/doc/ucx-st" examples/*.{c,f90,py} \
         examples/*/*
     has_files programs "$prefix/bin" ucx-st-run ucx_st_info ucx_st_perftest \
-        st-trace-merge st-trace-plot
+        st-trace-advise st-trace-merge st-trace-plot
     mapfile -t programs < <(find "$build/bench" -maxdepth 1 -type f \
                                 -perm -u+x -name 'st_*' -printf '%f\n')
     has_files benchmarks "$prefix/libexec/ucx-st" "${programs[@]}"

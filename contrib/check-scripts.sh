@@ -387,7 +387,7 @@ fi
 
 # What is written in Python
 if command -v python3 >/dev/null; then
-    for script in st-trace-merge st-trace-plot; do
+    for script in st-trace-advise st-trace-merge st-trace-plot; do
         expect "$script compiles" 0 '' python3 -c \
             'import sys; compile(open(sys.argv[1]).read(), sys.argv[1], "exec")' \
             "$top/contrib/$script"

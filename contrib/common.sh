@@ -24,7 +24,7 @@ ST_TEST_PACKAGES=(shellcheck codespell doxygen procps python3 libfabric-bin
                   spin iproute2 gfortran)
 # What single tests are skipped without, or take less of
 # shellcheck disable=SC2034
-ST_OPTIONAL_PACKAGES=(python3-matplotlib "${ST_MPI4PY[@]}" clang lld
+ST_OPTIONAL_PACKAGES=(python3-numpy python3-matplotlib "${ST_MPI4PY[@]}" clang lld
                       hipcc libamdhip64-dev
                       gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 

@@ -9,10 +9,15 @@
 
 #include <ucp/api/ucp.h>
 
+#include <errno.h>
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define INFO_ADVISE "st-trace-advise"
 
 
 /* Command line; in the order in which the parts are printed. */
@@ -26,6 +31,7 @@ typedef struct info_options {
     int full;
     int help;
     int pid;      /* Of a process to ask; 0: none */
+    const char *trace; /* For advice; NULL: none */
 } info_options_t;
 
 
@@ -40,6 +46,7 @@ static void info_help(void)
            "  -s   types of streams, and why one is not there\n"
            "  -c   settings: UCX_CXI_TRIG_*, UCX_GSTREAM_*, UCX_ST_*\n"
            "  -p PID  what waits for a peer in a running process\n"
+           "  --advise TRACE  would streams pay in the program of this trace?\n"
            "  -h   this text\n"
            "With -c:\n"
            "  -f   what each of them means, and its default\n\n"
@@ -68,12 +75,37 @@ static int info_parse_pid(int *pid_p)
     return 1;
 }
 
+/* Runs the script that lies beside this program, or else in PATH. Returns only
+ * if there is none. */
+static void info_advise(const char *trace)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path,
+                              sizeof(path) - sizeof(INFO_ADVISE));
+
+    fflush(stdout);
+    while ((length > 0) && (path[length - 1] != '/')) {
+        --length;
+    }
+    if (length > 0) {
+        memcpy(&path[length], INFO_ADVISE, sizeof(INFO_ADVISE));
+        execl(path, path, "--", trace, NULL);
+    }
+    execlp(INFO_ADVISE, INFO_ADVISE, "--", trace, NULL);
+    fprintf(stderr, "ucx_st_info: " INFO_ADVISE " is neither beside this "
+            "program nor in PATH: %s\n", strerror(errno));
+}
+
 /* Returns 0, or -1 after printing why not */
 static int info_parse(info_options_t *options, int argc, char **argv)
 {
+    static const struct option names[] = {
+        {"advise", required_argument, NULL, 'a'},
+        {NULL, 0, NULL, 0}
+    };
     int opt;
 
-    while ((opt = getopt(argc, argv, "vdl1scfhp:")) != -1) {
+    while ((opt = getopt_long(argc, argv, "vdl1scfhp:", names, NULL)) != -1) {
         options->version  |= (opt == 'v');
         options->devices  |= (opt == 'd');
         options->lanes    |= (opt == 'l');
@@ -85,6 +117,7 @@ static int info_parse(info_options_t *options, int argc, char **argv)
         if ((opt == 'p') && !info_parse_pid(&options->pid)) {
             return -1;
         }
+        options->trace = (opt == 'a') ? optarg : options->trace;
         if (opt == '?') {
             fprintf(stderr, "ucx_st_info: -h tells what there is\n");
             return -1;
@@ -97,7 +130,8 @@ static int info_parse(info_options_t *options, int argc, char **argv)
     }
     if (!options->version && !options->devices && !options->lanes &&
         !options->line && !options->streams && !options->settings &&
-        !options->help && (options->pid == 0)) {
+        !options->help && (options->pid == 0) &&
+        (options->trace == NULL)) {
         fprintf(stderr, "ucx_st_info: nothing is asked for; -h tells what "
                 "there is\n");
         return -1;
@@ -137,6 +171,10 @@ int main(int argc, char **argv)
     }
     if (options.pid != 0) {
         is_missing |= !info_process(options.pid);
+    }
+    if (options.trace != NULL) {
+        info_advise(options.trace);
+        is_missing = 1;
     }
     return is_missing ? 1 : 0;
 }

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What ucx_st_info tells in several environments.
-# usage: info.sh here | lanes | provider | settings | options | process | most
+# usage: info.sh here | lanes | provider | settings | options | advise | process | most
 #   here      the device of this environment, both lanes, host streams
 #   lanes     lanes that settings take away, and settings that are wrong
 #   provider  no provider
 #   settings  all of them, with values, meaning and defaults
+#   advise    what it says of traces, and of files that are none
 #   process   what cannot be asked; mpix_waits.sh has what can
 #   most      ranks of MPI match what it tells that a process can have, and no more
 # Needs builddir, ST_RUN and ST_DEVICE in the environment, as test/run.py sets them.
@@ -162,6 +163,70 @@ test_options()
     has '.*what is "what".*'
 }
 
+# A trace of spans. Usage: trace FILE "CATEGORY NAME BEGIN LENGTH"...
+trace()
+{
+    local file=$1 span category name begin length events=""
+    shift
+    for span; do
+        read -r category name begin length <<<"$span"
+        events+=",{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"cat\":\"$category\",\
+\"name\":\"$name\",\"ts\":$begin,\"dur\":$length,\"args\":{}}"
+    done
+    printf '{"otherData":{"format":"ucx-st-trace-1"},"traceEvents":[%s]}' \
+        "${events#,}" >"$file"
+}
+
+test_advise()
+{
+    local temp i host=() alone=() stream=()
+    PATH=${srcdir:?}/contrib:$PATH
+    temp=$(mktemp -d)
+    # shellcheck disable=SC2064 # the name of now is meant
+    trap "rm -rf '$temp'" EXIT
+    # Ten steps of 20 us: a kernel of 12, the host knows 2 later, MPI for 5
+    for i in {0..9}; do
+        alone+=("kernel step $((20 * i)) 12"
+                "host ucs_gstream_synchronize $((20 * i + 5)) 9")
+        host+=("${alone[@]: -2}" "host MPI_Sendrecv $((20 * i + 14)) 5")
+        stream+=("kernel step $((20 * i)) 12" "start send $((20 * i + 12)) 1"
+                 "wait receive $((20 * i + 13)) 6")
+    done
+    trace "$temp/host" "${host[@]}"
+    ask 0 "--advise=$temp/host"
+    has '9 steps of 20.0 us: kernels 12.0, streams idle 8.0' \
+        'of the idle time: .* 2.0, calls of MPI 5.0, from .* 1.0' \
+        'C1 holds: .*' 'C2 holds: .*' 'C3 holds .*' \
+        'streams would save about 3.0 to 8.0 us of a step \(15% to 40%\), .*: yes'
+    trace "$temp/alone" "${alone[@]}"
+    ask 0 "--advise=$temp/alone"
+    has 'no call of MPI is recorded .*' 'C2 is not known: .*' \
+        'streams would save about 2.0 to 8.0 us of a step .*: perhaps'
+    trace "$temp/stream" "${stream[@]}"
+    ask 0 "--advise=$temp/stream"
+    has 'messages are on streams already: .* nothing 0%' 'C1 holds: .*'
+
+    # No traces, and traces that say nothing
+    : >"$temp/empty"
+    echo '{"otherData":{"format":"other"}}' >"$temp/other"
+    trace "$temp/none"
+    ask 1 "--advise=$temp/empty"
+    has 'st-trace-advise: .*/empty: is no JSON: .*'
+    ask 1 "--advise=$temp/other"
+    has "st-trace-advise: .*/other: has the format 'other', not 'ucx-st-trace-1'"
+    ask 1 "--advise=$temp/none"
+    has 'st-trace-advise: .*/none: has less than two steps: .*'
+    ask 1 "--advise=$temp/missing"
+    has "st-trace-advise: .*/missing: .*No such file.*"
+    echo '[]' >"$temp/other"
+    ask 1 "--advise=$temp/other"
+    has 'st-trace-advise: .*/other: is no trace of UCX-ST .*'
+    ask 2 --advise
+    has 'ucx_st_info: -h tells what there is'
+    PATH=/usr/bin:/bin ask 1 --advise=x
+    has 'ucx_st_info: st-trace-advise is neither beside .*'
+}
+
 test_process()
 {
     ask 2 -pnone
@@ -211,6 +276,6 @@ test_most()
 }
 
 case ${1:-} in
-here|lanes|provider|settings|options|process|most) "test_$1" ;;
+here|lanes|provider|settings|options|advise|process|most) "test_$1" ;;
 *) out=; fail "there is no test \"${1:-}\"" ;;
 esac
