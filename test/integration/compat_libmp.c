@@ -202,6 +202,30 @@ static void test_vectors(void)
     GOOD(mp_wait_all(2, requests));
 }
 
+/* Blocks that have room for more than what comes: the rest stays */
+static void test_short(void)
+{
+    struct iovec to[2] = {{in[0], 400}, {&in[0][100], BYTES - 400}};
+    mp_request_t requests[2];
+    int k, num;
+
+    for (k = 0; k < 2; ++k) {
+        fill(0, k);
+        GOOD(mp_irecvv(to, 2, mpix_test.left, &no_reg, &requests[0]));
+        GOOD(mp_isend(out[0], 4, mpix_test.right, &no_reg, &requests[1]));
+        if (k == 1) {
+            GOOD(mp_wait_on_stream(&requests[0], stream));
+        }
+        do {
+            num = mp_progress_all(1, requests);
+        } while (num < 1);
+        MPIX_CHECK((in[0][0] == ((1000 * mpix_test.left) + k)) &&
+                   (in[0][1] == -1) && (in[0][COUNT - 1] == -1),
+                   "%d, %d and %d", in[0][0], in[0][1], in[0][COUNT - 1]);
+        GOOD(mp_wait_all(2, requests));
+    }
+}
+
 /* A message behind puts comes behind their data */
 static void announce(cudaStream_t on)
 {
@@ -216,6 +240,25 @@ static void announce(cudaStream_t on)
     }
     GOOD(mp_wait_all(2, requests));
     MPI_Barrier(MPI_COMM_WORLD); /* Whoever gets what is put has read it */
+}
+
+/* A put for which nobody waits and that is not posted: a window does not stay
+ * for it */
+static void test_unposted(mp_reg_t *reg, mp_window_t *window)
+{
+    mp_request_t request, copy;
+    mp_desc_queue_t dq;
+
+    GOOD(mp_desc_queue_alloc(&dq));
+    GOOD(mp_put_prepare(out[0], 4, reg, mpix_test.right, 0, window, &request,
+                        MP_PUT_NOWAIT));
+    copy = request;
+    GOOD(mp_desc_queue_add_send(&dq, &request));
+    MPIX_CHECK(request == NULL, "%s", "");
+    BAD(mp_desc_queue_add_wait_send(&dq, &copy));
+    BAD(mp_window_destroy(window));
+    GOOD(mp_desc_queue_free(&dq));
+    BAD(mp_iput_post_on_stream(&copy, stream));
 }
 
 static void test_windows(void)
@@ -301,6 +344,7 @@ static void test_windows(void)
     BAD(mp_iget(out[0], 4, &reg, mpix_test.size, 0, &window, &other));
     BAD(mp_iget(out[0], 4, &reg, mpix_test.right, 0, NULL, &other));
     BAD(mp_iget(out[0], 4, &reg, mpix_test.right, 0, &window, NULL));
+    test_unposted(&reg, &window);
     /* One rank's bad arguments fail all */
     BAD(mp_window_create((mpix_test.rank == 0) ? NULL : memory, 8, &empty));
     MPI_Barrier(MPI_COMM_WORLD);
@@ -389,6 +433,7 @@ static void test_descs(void)
         BAD(mp_desc_queue_add_wait_send(&dq, &send));
         BAD(mp_desc_queue_add_wait_recv(&dq, &send));
         GOOD(mp_desc_queue_add_wait_recv(&dq, &recv));
+        BAD(mp_wait(&recv));
         GOOD(mp_desc_queue_add_write_value32(&dq, &words[2], 1));
         BAD(mp_wait(&send));
         GOOD(mp_desc_queue_post_on_stream(stream, &dq, 0));
@@ -464,6 +509,39 @@ static void test_refuse(void)
     GOOD(mp_wait(&copies[1]));
 }
 
+/* A message of a stream fails before that has come to blocks behind it: they
+ * are the message's until then. What is refused has no part on the stream. */
+static void test_cancelled(void)
+{
+    uint32_t *word     = (uint32_t*)ucs_gstream_memory_get(sizeof(*word));
+    struct iovec block = {out[1], BYTES};
+    mp_request_t recv, send, vector, other;
+
+    *word = 0;
+    GOOD(mp_wait32_on_stream(word, 1, MP_WAIT_EQ, stream));
+    GOOD(mp_isend_on_stream(out[0], BYTES, mpix_test.right, &no_reg, &send,
+                            stream));
+    GOOD(mp_isendv_on_stream(&block, 1, mpix_test.right, &no_reg, &vector,
+                             stream));
+    MPI_Barrier(MPI_COMM_WORLD);
+    GOOD(mp_irecv(in[0], 4, mpix_test.left, &no_reg, &recv));
+    BAD(mp_wait(&send));
+    BAD(mp_isendv_on_stream(&block, 1, mpix_test.right, &no_reg, &other,
+                            stream));
+    MPIX_CHECK(mp_progress_all(1, &vector) == 0, "%s", "");
+    __atomic_store_n(word, 1, __ATOMIC_RELEASE);
+    BAD(mp_wait(&vector));
+    synchronize();
+    /* A wait that is refused leaves the request as it was */
+    BAD(mp_wait_on_stream(&recv, stream));
+    while (mp_progress_all(1, &recv) == 0) {
+    }
+    BAD(mp_wait(&recv));
+    mp_finalize();
+    ucs_gstream_memory_put(word, sizeof(*word));
+    GOOD(init());
+}
+
 /* The last rank sends to the first one: both fail, and the stream that waits
  * goes on. What their hosts post then fails as well. */
 static void test_truncation(void)
@@ -492,14 +570,16 @@ static void test_truncation(void)
 /* What is left goes, and all can begin anew */
 static void test_finalize(void)
 {
-    mp_request_t requests[3];
+    mp_request_t requests[3], other;
     mp_desc_queue_t dq;
     mp_window_t window;
     mp_reg_t reg;
     int none = -1;
+    int k;
 
     mp_finalize();
     mp_finalize();
+    MPIX_CHECK(mp_progress_all(0, NULL) == -1, "%s", "");
     BAD(mp_irecv(in[0], 4, mpix_test.left, &no_reg, &requests[0]));
     BAD(mp_wait(&requests[0]));
     BAD(mp_wait32_on_stream((uint32_t*)out, 0, MP_WAIT_GEQ, stream));
@@ -520,6 +600,10 @@ static void test_finalize(void)
     GOOD(mp_send_prepare(out[0], 4, mpix_test.right, &no_reg, &requests[2]));
     GOOD(mp_desc_queue_alloc(&dq));
     GOOD(mp_desc_queue_add_send(&dq, &requests[1]));
+    for (k = 0; (k < ROUNDS) && (mpix_test.rank == 0); ++k) {
+        GOOD(mp_iget(out[0], 4, &reg, mpix_test.right, 0, &window, &other));
+        GOOD(mp_wait(&other)); /* The others are in mp_finalize */
+    }
     mp_finalize();
     GOOD(init());
     test_streams();
@@ -532,10 +616,12 @@ int main(int argc, char **argv)
         {"host", test_host},
         {"prepared", test_prepared},
         {"vectors", test_vectors},
+        {"short", test_short},
         {"windows", test_windows},
         {"words", test_words},
         {"descs", test_descs},
         {"refuse", test_refuse},
+        {"cancelled", test_cancelled},
         {"truncation", test_truncation},
         {"finalize", test_finalize},
         {NULL, NULL}

@@ -20,8 +20,10 @@
  * receive and the data is read.
  *
  * Streams are those of CUDA. One of HIP, or of MPIX_Host_stream_create, may be
- * given as well; such a host stream is freed after mp_finalize. Buffers are in
- * memory of the host or of a device.
+ * given as well; such a host stream is freed after mp_finalize. A stream of a
+ * device that is destroyed earlier is idle then, and another one to which the
+ * runtime gives the same handle is not used before the next mp_init. Buffers
+ * are in memory of the host or of a device.
  *
  * All calls return MP_SUCCESS or MP_FAILURE, but mp_progress_all. What fails
  * has said why on stderr; nothing of it is posted or enqueued, if no more is
@@ -31,7 +33,10 @@
  *
  * Ownership: buffers and arrays of blocks stay the caller's. Of an array, what
  *            it names is copied. A buffer belongs to the message until a wait
- *            for the request has passed, or mp_finalize returns.
+ *            for the request has passed, or mp_finalize returns. One that the
+ *            peer has matched keeps its buffer until its stream has come to it,
+ *            and so do blocks to send: also beyond mp_finalize, which does not
+ *            wait for streams.
  * Threads: one call of this header at a time, whichever thread makes it.
  *
  * The names below stand for functions of this library, so that they do not meet
@@ -153,14 +158,16 @@ enum mp_put_flags {
     MP_PUT_INLINE = 1 << 0, /**< The data is copied by the call, or by the one
                                  that prepares the put */
     MP_PUT_NOWAIT = 1 << 1  /**< Nobody waits for it: the call that posts it
-                                 sets its request to NULL */
+                                 sets its request to NULL, and tells as well if
+                                 it was not posted whole */
 };
 
 
 /** When a wait for a word passes. */
 enum mp_wait_flags {
     MP_WAIT_GEQ = 0, /**< The word is >= the value (unsigned). A stream of a
-                          device compares cyclically. */
+                          device compares cyclically, and is refused values of
+                          2^31 and more. */
     MP_WAIT_EQ,      /**< It is the value */
     MP_WAIT_AND      /**< It has one of the value's bits */
 };
@@ -196,8 +203,10 @@ int MPIX_Mp_init(MPI_Comm comm, int *peers, int count, int flags, int gpu_id);
 
 /**
  * End, before MPI_Finalize: frees all that is there. Requests that are not over
- * are cancelled, and counted on stderr. Collective, as mp_init; does nothing
- * where that was not called.
+ * are cancelled, and counted on stderr. Collective, as mp_init: begins when all
+ * processes have called it. Waits up to 5 s in all for puts with MP_PUT_NOWAIT,
+ * and for windows and registrations that are in use. Does nothing where mp_init
+ * was not called.
  */
 void MPIX_Mp_finalize(void);
 
@@ -267,14 +276,17 @@ int MPIX_Mp_isendv(struct iovec *v, int nblocks, int peer, mp_reg_t *mp_reg,
 
 /**
  * Have the host wait until requests are over, and the streams have passed their
- * waits for them. They are gone then.
+ * waits for them. They are gone then. The wait for blocks that are sent on a
+ * stream lasts until that has come to them, also if it fails.
  *
  * @param [in]     count How many; 0 is legal.
  * @param [in,out] req   The requests; set to NULL. Each once.
  *
  * @return MP_SUCCESS; MP_FAILURE if one has failed, which is gone as well; and,
  *         before anything is waited for, if one is not there, was not posted,
- *         or is NULL.
+ *         or is NULL, or a queue of commands has a wait for it that is not
+ *         posted. A put or get that is over counts as failed if another
+ *         operation of its queue has failed since.
  */
 int MPIX_Mp_wait(mp_request_t *req);
 int MPIX_Mp_wait_all(uint32_t count, mp_request_t *req);
@@ -302,7 +314,9 @@ int MPIX_Mp_progress_all(uint32_t count, mp_request_t *req);
  * @param [in]  stream The stream.
  *
  * @return As mp_isend; MP_FAILURE also for what is no stream, or one that is
- *         being captured into a graph.
+ *         being captured into a graph. If mp_send_on_stream fails and the
+ *         request is filled then the send is posted, and the stream does not
+ *         wait for it.
  */
 int MPIX_Mp_send_on_stream(void *buf, int size, int peer, mp_reg_t *mp_reg,
                            mp_request_t *req, cudaStream_t stream);
@@ -358,7 +372,7 @@ int MPIX_Mp_sendv_prepare(struct iovec *v, int nblocks, int peer,
  *
  * @return MP_SUCCESS; MP_FAILURE also for what is not a send that is prepared,
  *         or not the next one to its peer. If the stream takes a part only, it
- *         sends that.
+ *         sends that. If only the wait fails the sends are posted.
  */
 int MPIX_Mp_send_post_on_stream(mp_request_t *req, cudaStream_t stream);
 int MPIX_Mp_isend_post_on_stream(mp_request_t *req, cudaStream_t stream);
@@ -495,7 +509,8 @@ static inline int mp_wait_dword_eq_on_stream(uint32_t *ptr, uint32_t value,
 
 /**
  * Make a queue of commands, or free it. What it holds then is posted no more,
- * which is said on stderr; its sends are prepared ones again.
+ * which is said on stderr; its sends and puts are prepared ones again, but
+ * those of MP_PUT_NOWAIT go.
  *
  * @param [in,out] dq Filled, or set to NULL.
  *
@@ -536,7 +551,8 @@ int MPIX_Mp_desc_queue_add_write_value32(mp_desc_queue_t *dq, uint32_t *ptr,
  * @param [in] flags  Not looked at, as in LibMP.
  *
  * @return MP_SUCCESS; MP_FAILURE: the stream has those before the one that it
- *         does not take, and the queue the others.
+ *         does not take, and the queue the others. A put of which it has taken
+ *         a part is in neither, and has failed.
  */
 int MPIX_Mp_desc_queue_post_on_stream(cudaStream_t stream, mp_desc_queue_t *dq,
                                       int flags);

@@ -22,16 +22,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* How long mp_finalize waits for puts that nobody has waited for, seconds */
-#define MPIX_LIBMP_END_TIME 2.0
+/* How long mp_finalize waits for puts that nobody has waited for, and for keys
+ * and registrations that are in use, seconds */
+#define MPIX_LIBMP_END_TIME 5.0
+
+/* In how many rounds a wait for a word asks once whether the stream is lost */
+#define MPIX_LIBMP_ASK 64
 
 
 mpix_libmp_t mpix_libmp = {
     .handle   = MPI_COMM_NULL,
     .streams  = UCS_LIST_INITIALIZER(&mpix_libmp.streams, &mpix_libmp.streams),
     .pages    = UCS_LIST_INITIALIZER(&mpix_libmp.pages, &mpix_libmp.pages),
-    .requests = UCS_LIST_INITIALIZER(&mpix_libmp.requests,
-                                     &mpix_libmp.requests),
     .dropped  = UCS_LIST_INITIALIZER(&mpix_libmp.dropped, &mpix_libmp.dropped),
     .regs     = UCS_LIST_INITIALIZER(&mpix_libmp.regs, &mpix_libmp.regs),
     .windows  = UCS_LIST_INITIALIZER(&mpix_libmp.windows, &mpix_libmp.windows),
@@ -78,23 +80,17 @@ int MPIX_Mp_query_param(mp_param_t param, int *value)
     return MP_SUCCESS;
 }
 
-/* Of a communicator that mp_init is still for, too. */
-static int mpix_libmp_agree(const char *func, MPI_Comm handle, int rc)
+int mpix_libmp_all(const char *func, int rc)
 {
     int mine = (rc != MP_SUCCESS);
     int most = 1;
 
-    if ((PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX, handle) !=
-         MPI_SUCCESS) ||
+    if ((PMPI_Allreduce(&mine, &most, 1, MPI_INT, MPI_MAX,
+                        mpix_libmp.handle) != MPI_SUCCESS) ||
         (mine < most)) {
         return mpix_libmp_fail(func, "another rank has failed");
     }
     return rc;
-}
-
-int mpix_libmp_all(const char *func, int rc)
-{
-    return mpix_libmp_agree(func, mpix_libmp.handle, rc);
 }
 
 /* Begin and end */
@@ -195,6 +191,9 @@ static void mpix_libmp_close(void)
     }
     free(mpix_libmp.peers);
     mpix_libmp.peers = NULL;
+    kh_destroy_inplace(mpix_libmp, &mpix_libmp.requests);
+    kh_init_inplace(mpix_libmp, &mpix_libmp.requests);
+    mpix_libmp.end = 0;
     MPI_Comm_free(&mpix_libmp.handle); /* Set to MPI_COMM_NULL */
 }
 
@@ -245,48 +244,43 @@ static int mpix_libmp_request_stop(struct mp_request *req)
         if (status == UCS_INPROGRESS) {
             (void)ucp_st_req_cancel(req->st_req);
         }
-    } else if (!mpix_libmp_rma_is_over(req)) {
-        status = UCS_INPROGRESS;
     }
-    return (status != UCS_INPROGRESS) &&
-           ((req->passed == NULL) ||
-            __atomic_load_n(req->passed, __ATOMIC_ACQUIRE));
+    return (status != UCS_INPROGRESS) && !mpix_libmp_is_busy(req);
 }
 
-/* Frees a list; how many were not over. */
-static unsigned mpix_libmp_requests_stop(ucs_list_link_t *list)
+/* Frees one; whether it was not over. */
+static int mpix_libmp_request_end(struct mp_request *req)
 {
-    unsigned count = 0;
-    struct mp_request *req;
-    int is_busy;
+    int is_busy = !mpix_libmp_request_stop(req);
 
-    while (!ucs_list_is_empty(list)) {
-        req     = ucs_list_head(list, struct mp_request, list);
-        is_busy = !mpix_libmp_request_stop(req);
-        count  += is_busy;
-        mpix_libmp_request_free(req, is_busy);
-    }
-    return count;
+    mpix_libmp_request_free(req, is_busy);
+    return is_busy;
 }
 
 void MPIX_Mp_finalize(void)
 {
     unsigned spins = 0;
-    unsigned count;
-    double end;
+    unsigned count = 0;
+    struct mp_request *req;
 
     if ((mpix_libmp.handle == MPI_COMM_NULL) || !mpix_mpi_is_active()) {
         return;
     }
 
-    end = mpix_now() + MPIX_LIBMP_END_TIME;
+    (void)PMPI_Barrier(mpix_libmp.handle); /* Others may still get and put */
+    mpix_libmp.end = mpix_now() + MPIX_LIBMP_END_TIME;
     while (mpix_libmp_reap(), !ucs_list_is_empty(&mpix_libmp.dropped) &&
-                                      (mpix_now() < end)) {
+                                      (mpix_now() < mpix_libmp.end)) {
         ucs_backoff(&spins);
     }
     mpix_libmp_dqs_cleanup();
-    count  = mpix_libmp_requests_stop(&mpix_libmp.requests);
-    count += mpix_libmp_requests_stop(&mpix_libmp.dropped);
+    kh_foreach_key(&mpix_libmp.requests, req, {
+        count += mpix_libmp_request_end(req);
+    })
+    while (!ucs_list_is_empty(&mpix_libmp.dropped)) {
+        count += mpix_libmp_request_end(ucs_list_head(&mpix_libmp.dropped,
+                                                      struct mp_request, list));
+    }
     if (count > 0) {
         mpix_warn("mp_finalize: %u requests are not over: nobody has waited "
                   "for them", count);
@@ -428,13 +422,14 @@ ucs_status_t mpix_libmp_wait_word(const struct mpix_queue *queue,
 
     while (!__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
         ucp_st_worker_progress(mpix_global.st_worker);
-        /* A queue in error lets its stream go on, unless that is lost */
-        if ((mpix_libmp_cause(queue, UCS_OK) != UCS_OK) &&
-            (ucs_gstream_query(queue->stream) != UCS_INPROGRESS) &&
+        ucs_backoff(&spins);
+        /* A queue in error lets its stream go on, unless that is lost. The
+         * runtime of a device is asked now and then. */
+        if (((spins % MPIX_LIBMP_ASK) == 0) &&
+            (ucs_gstream_query(queue->stream) == UCS_ERR_IO_ERROR) &&
             !__atomic_load_n(word, __ATOMIC_ACQUIRE)) {
             return UCS_ERR_IO_ERROR;
         }
-        ucs_backoff(&spins);
     }
     return UCS_OK;
 }

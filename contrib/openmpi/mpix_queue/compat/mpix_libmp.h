@@ -22,6 +22,7 @@
 #include "request/mpix_queues.h"
 
 #include <ucp_st.h>
+#include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 
@@ -41,7 +42,7 @@ typedef enum {
 
 /* A request. */
 struct mp_request {
-    ucs_list_link_t    list; /* First: mpix_handle.h */
+    ucs_list_link_t    list; /* Of those that were dropped */
     mpix_libmp_kind_t  kind;
     mpix_libmp_state_t state;
     int                peer;
@@ -58,20 +59,30 @@ struct mp_request {
     struct mp_window   *window;    /* Of a put or get */
     size_t             displ;
     int                is_nowait;  /* MP_PUT_NOWAIT */
+    int                is_filled;  /* The host has filled the blocks */
     struct mpix_queue  *queue;     /* Where it was posted */
     ucp_st_req_h       st_req;     /* Of a message that was posted */
-    int                is_failed;  /* A put or get that was not posted whole */
-    volatile uint64_t  *done;      /* Of a put or get: the queue's stream stores
-                                      1 when it is over */
+    int                is_failed;  /* It, or a wait for it, was not enqueued
+                                      whole: its memory is kept */
+    volatile uint64_t  *done;      /* The queue's stream stores 1 when a put or
+                                      get is over, or the blocks to send are
+                                      copied; or NULL */
     uint64_t           call;       /* The last call of a wait that named it */
     int                is_waited;  /* By a stream; or that was added */
     struct mpix_queue  *waiter;    /* Whose stream waits; or NULL */
     volatile uint64_t  *passed;    /* That stream stores 1 behind its wait */
 };
 
+/* Handles of requests. These lie at equal distances, which khash's own function
+ * makes long chains of. */
+#define mpix_libmp_hash(_req) \
+    ((khint32_t)(((uintptr_t)(_req) * 0x9e3779b97f4a7c15ull) >> 32))
+KHASH_INIT(mpix_libmp, struct mp_request*, char, 0, mpix_libmp_hash,
+           kh_int64_hash_equal)
+
 /* Registered memory; the st worker's part is made when it is needed. */
 struct mp_reg {
-    ucs_list_link_t list; /* As above */
+    ucs_list_link_t list; /* First: mpix_handle.h */
     void            *addr;
     size_t          length;
     ucp_st_mem_h    memh; /* Or NULL */
@@ -114,11 +125,12 @@ typedef struct mpix_libmp {
     struct mpix_queue *host;    /* For what the host posts */
     ucs_list_link_t   streams;
     ucs_list_link_t   pages;
-    ucs_list_link_t   requests; /* Those that the application has */
+    khash_t(mpix_libmp) requests; /* All but the next ones */
     ucs_list_link_t   dropped;  /* Posted MP_PUT_NOWAIT */
     ucs_list_link_t   regs;
     ucs_list_link_t   windows;
     ucs_list_link_t   dqs;
+    double            end;      /* Until when mp_finalize waits; 0: before it */
 } mpix_libmp_t;
 
 extern mpix_libmp_t mpix_libmp;
@@ -166,6 +178,9 @@ struct mp_request *mpix_libmp_request_new(const char *func,
  * use of it is kept for ever if it 'is_busy'. */
 void mpix_libmp_request_free(struct mp_request *req, int is_busy);
 
+/* Whether a handle, of any value, is a live request. */
+int mpix_libmp_is_valid(mp_request_t req);
+
 /* Whether 'req' names a live request, or an array live ones, after mp_init;
  * prints it if not. */
 int mpix_libmp_request_check(const char *func, const mp_request_t *req);
@@ -176,10 +191,10 @@ int mpix_libmp_request_check_all(const char *func, uint32_t count,
 const char *mpix_libmp_name(const struct mp_request *req);
 int mpix_libmp_is_msg(const struct mp_request *req);
 
-/* Copy between the blocks of a message and the memory that stands for them: by
- * a queue's stream in its order, or for the host's queue at once. */
+/* Copy from the blocks of a message to the memory that stands for them, or
+ * back: by a queue's stream in its order, or for the host's queue at once. */
 ucs_status_t mpix_libmp_copy(const struct mpix_queue *queue,
-                             const struct mp_request *req);
+                             const struct mp_request *req, int is_back);
 
 /* Post requests of one sort on a queue, which mpix_libmp_post_check has found
  * to be good. Those of MP_PUT_NOWAIT are set to NULL. */
@@ -188,20 +203,24 @@ int mpix_libmp_post_check(const char *func, uint32_t count,
 int mpix_libmp_post(const char *func, struct mpix_queue *queue, uint32_t count,
                     mp_request_t *reqs);
 
-/* The same of a request that is new, whose owner is set on success; else it is
- * freed. */
+/* The same of a request that is new, which *req_p is set to if it is posted;
+ * else it is freed. */
 int mpix_libmp_post_new(const char *func, struct mpix_queue *queue,
                         struct mp_request *req, mp_request_t *req_p);
-
-/* Give a request that is new, and prepared, to the application. */
-void mpix_libmp_give(struct mp_request *req, mp_request_t *req_p);
 
 /* Have a queue's stream wait for requests. */
 int mpix_libmp_stream_wait(const char *func, struct mpix_queue *queue,
                            uint32_t count, const mp_request_t *reqs);
 
-/* Whether a put or get has ended. */
+/* Whether a put or get has ended; whether a stream has yet to come to what
+ * names memory of a request that was posted. */
 int mpix_libmp_rma_is_over(const struct mp_request *req);
+int mpix_libmp_is_busy(const struct mp_request *req);
+
+/* Have a queue's stream store to a request's word 'done', if all before has
+ * 'status' UCS_OK. If not, the host stores, and the request has failed. */
+ucs_status_t mpix_libmp_tell_done(const struct mpix_queue *queue,
+                                  struct mp_request *req, ucs_status_t status);
 
 /* Enqueue a put or get on a queue, and behind several of them what tells their
  * ends. Return a status, with nothing printed. */
@@ -210,7 +229,8 @@ ucs_status_t mpix_libmp_rma_enqueue(struct mpix_queue *queue,
 ucs_status_t mpix_libmp_rma_finish(struct mpix_queue *queue, uint32_t count,
                                    const mp_request_t *reqs);
 
-/* Deregister memory that a peer, or the worker, may use for a moment. */
+/* Deregister memory that a peer, or the worker, may use for a moment.
+ * mp_finalize has one time for all. */
 ucs_status_t mpix_libmp_dereg(ucp_st_mem_h memh);
 
 /* Give back all windows and registrations, or queues of commands. */

@@ -117,7 +117,8 @@ int MPIX_Mp_desc_queue_alloc(mp_desc_queue_t *dq)
     return MP_SUCCESS;
 }
 
-/* The requests are as they were before they were added. */
+/* The requests are as they were before they were added. Those of MP_PUT_NOWAIT,
+ * which the application has no more, go. */
 static void mpix_libmp_dq_drop(struct mp_desc_queue *queue)
 {
     const mpix_libmp_desc_t *desc;
@@ -125,6 +126,8 @@ static void mpix_libmp_dq_drop(struct mp_desc_queue *queue)
     for (desc = queue->descs; desc < (queue->descs + queue->count); ++desc) {
         if ((desc->req != NULL) && desc->is_wait) {
             desc->req->is_waited = 0;
+        } else if ((desc->req != NULL) && desc->req->is_nowait) {
+            mpix_libmp_request_free(desc->req, 0);
         } else if (desc->req != NULL) {
             desc->req->state = MPIX_LIBMP_PREPARED;
         }
@@ -211,13 +214,15 @@ static int mpix_libmp_dq_add_wait(const char *func, mp_desc_queue_t *dq,
         return rc;
     }
     if (((*req)->state == MPIX_LIBMP_PREPARED) || (*req)->is_waited ||
-        (((*req)->kind == MPIX_LIBMP_RECV) != is_recv)) {
+        (*req)->is_nowait || (((*req)->kind == MPIX_LIBMP_RECV) != is_recv)) {
         return mpix_libmp_fail(func, ((*req)->state == MPIX_LIBMP_PREPARED) ?
                                              "the request was neither posted "
                                              "nor added" :
                                      (*req)->is_waited ?
                                              "a stream waits for the request "
                                              "already" :
+                                     (*req)->is_nowait ?
+                                             "nobody waits for the request" :
                                      is_recv ?
                                              "the request is no receive" :
                                              "the request is a receive");
@@ -267,8 +272,9 @@ int MPIX_Mp_desc_queue_add_write_value32(mp_desc_queue_t *dq, uint32_t *ptr,
     return (rc == MP_SUCCESS) ? mpix_libmp_dq_add(func, *dq, &desc) : rc;
 }
 
+/* *is_gone_p: it has failed, but its request is posted. */
 static int mpix_libmp_dq_post_one(const char *func, struct mpix_queue *queue,
-                                  const mpix_libmp_desc_t *desc)
+                                  const mpix_libmp_desc_t *desc, int *is_gone_p)
 {
     mp_request_t req = desc->req;
     int rc;
@@ -288,6 +294,8 @@ static int mpix_libmp_dq_post_one(const char *func, struct mpix_queue *queue,
                                       rc;
     if ((req != NULL) && (req->state == MPIX_LIBMP_PREPARED)) {
         req->state = MPIX_LIBMP_ADDED;
+    } else if (rc != MP_SUCCESS) {
+        *is_gone_p = 1;
     }
     return rc;
 }
@@ -300,6 +308,7 @@ int MPIX_Mp_desc_queue_post_on_stream(cudaStream_t stream, mp_desc_queue_t *dq,
     struct mp_desc_queue *descs;
     struct mpix_queue *queue;
     uint32_t done = 0;
+    int is_gone   = 0;
 
     if (rc == MP_SUCCESS) {
         rc = mpix_libmp_get_queue(func, stream, &queue);
@@ -309,12 +318,14 @@ int MPIX_Mp_desc_queue_post_on_stream(cudaStream_t stream, mp_desc_queue_t *dq,
     }
     descs = *dq;
     while (done < descs->count) {
-        rc = mpix_libmp_dq_post_one(func, queue, &descs->descs[done]);
+        rc = mpix_libmp_dq_post_one(func, queue, &descs->descs[done],
+                                    &is_gone);
         if (rc != MP_SUCCESS) {
             break;
         }
         ++done;
     }
+    done += is_gone;
     memmove(descs->descs, descs->descs + done,
             (descs->count - done) * sizeof(*descs->descs));
     descs->count -= done;

@@ -7,7 +7,6 @@
 #endif
 
 #include "compat/mpix_libmp.h"
-#include "binding/mpix_handle.h"
 
 #include <ucs_gstream.h>
 #include <ucs_gstream_memory.h>
@@ -34,6 +33,7 @@ struct mp_request *mpix_libmp_request_new(const char *func,
                                           mpix_libmp_kind_t kind, int peer)
 {
     struct mp_request *req;
+    int put = -1;
 
     if (mpix_libmp_check_init(func) != MP_SUCCESS) {
         return NULL;
@@ -45,8 +45,12 @@ struct mp_request *mpix_libmp_request_new(const char *func,
         return NULL;
     }
     req = calloc(1, sizeof(*req));
-    if (req == NULL) {
+    if (req != NULL) {
+        (void)kh_put(mpix_libmp, &mpix_libmp.requests, req, &put);
+    }
+    if (put < 0) {
         mpix_libmp_fail(func, "no memory");
+        free(req);
         return NULL;
     }
     ucs_list_head_init(&req->list);
@@ -55,8 +59,28 @@ struct mp_request *mpix_libmp_request_new(const char *func,
     return req;
 }
 
+/* Where it is in the table, which may be the end. */
+static khiter_t mpix_libmp_find(mp_request_t req)
+{
+    return kh_get(mpix_libmp, &mpix_libmp.requests, req);
+}
+
+int mpix_libmp_is_valid(mp_request_t req)
+{
+    return mpix_libmp_find(req) != kh_end(&mpix_libmp.requests);
+}
+
+int mpix_libmp_is_busy(const struct mp_request *req)
+{
+    return ((req->done != NULL) &&
+            !__atomic_load_n(req->done, __ATOMIC_ACQUIRE)) ||
+           ((req->passed != NULL) &&
+            !__atomic_load_n(req->passed, __ATOMIC_ACQUIRE));
+}
+
 void mpix_libmp_request_free(struct mp_request *req, int is_busy)
 {
+    kh_del(mpix_libmp, &mpix_libmp.requests, mpix_libmp_find(req));
     ucs_list_del(&req->list);
     (void)ucp_st_req_free(req->st_req);
     if (!is_busy && !req->is_failed) {
@@ -76,7 +100,7 @@ int mpix_libmp_request_check(const char *func, const mp_request_t *req)
     if (req == NULL) {
         return mpix_libmp_fail(func, "NULL argument");
     }
-    return mpix_handle_is_valid(&mpix_libmp.requests, *req) ?
+    return mpix_libmp_is_valid(*req) ?
                    MP_SUCCESS :
                    mpix_libmp_fail(func, "%p is no request: it was waited for, "
                                          "or never made", (void*)*req);
@@ -113,12 +137,6 @@ const char *mpix_libmp_name(const struct mp_request *req)
 int mpix_libmp_is_msg(const struct mp_request *req)
 {
     return (req->kind == MPIX_LIBMP_SEND) || (req->kind == MPIX_LIBMP_RECV);
-}
-
-void mpix_libmp_give(struct mp_request *req, mp_request_t *req_p)
-{
-    ucs_list_add_tail(&mpix_libmp.requests, &req->list);
-    *req_p = req;
 }
 
 /* Keeps a copy of the blocks, and gets room for what they hold. */
@@ -237,10 +255,8 @@ int mpix_libmp_post_check(const char *func, uint32_t count,
     return rc;
 }
 
-/* The copies between blocks and the memory that stands for them: by a stream in
- * its order, or for a queue that is the host's at once. */
 ucs_status_t mpix_libmp_copy(const struct mpix_queue *queue,
-                                    const struct mp_request *req)
+                             const struct mp_request *req, int is_back)
 {
     ucs_status_t status   = UCS_OK;
     ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_COPY};
@@ -249,13 +265,9 @@ ucs_status_t mpix_libmp_copy(const struct mpix_queue *queue,
 
     for (i = 0; (i < req->num_blocks) && (status == UCS_OK); ++i) {
         cmd.u.copy.length = req->blocks[i].iov_len;
-        cmd.u.copy.dst    = req->blocks[i].iov_base;
-        cmd.u.copy.src    = place;
-        if (req->kind == MPIX_LIBMP_SEND) {
-            cmd.u.copy.src = cmd.u.copy.dst;
-            cmd.u.copy.dst = place;
-        }
-        place += cmd.u.copy.length;
+        cmd.u.copy.dst    = is_back ? req->blocks[i].iov_base : place;
+        cmd.u.copy.src    = is_back ? place : req->blocks[i].iov_base;
+        place            += cmd.u.copy.length;
         if (cmd.u.copy.length > 0) {
             status = (queue == mpix_libmp.host) ?
                              ucs_gstream_memory_copy(cmd.u.copy.dst,
@@ -263,6 +275,78 @@ ucs_status_t mpix_libmp_copy(const struct mpix_queue *queue,
                                                      cmd.u.copy.length) :
                              ucs_gstream_enqueue(queue->stream, &cmd, 1);
         }
+    }
+    return status;
+}
+
+ucs_status_t mpix_libmp_tell_done(const struct mpix_queue *queue,
+                                  struct mp_request *req, ucs_status_t status)
+{
+    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WRITE64};
+
+    if (status == UCS_OK) {
+        cmd.u.word.address = req->done;
+        cmd.u.word.value   = 1;
+        status             = ucs_gstream_enqueue(queue->stream, &cmd, 1);
+    }
+    if (status != UCS_OK) { /* Nothing will tell its end */
+        req->is_failed = 1;
+        __atomic_store_n(req->done, 1, __ATOMIC_RELEASE);
+    }
+    return status;
+}
+
+/* Requests of one sort are on the stream. */
+static void mpix_libmp_posted(struct mpix_queue *queue, uint32_t count,
+                              mp_request_t *reqs)
+{
+    struct mp_request *req;
+    uint32_t i;
+
+    for (i = 0; i < count; ++i) {
+        req        = reqs[i];
+        req->state = MPIX_LIBMP_POSTED;
+        req->queue = queue;
+        mpix_libmp.peers[req->peer].posted += (req->number > 0);
+        if (req->is_nowait) {
+            kh_del(mpix_libmp, &mpix_libmp.requests, mpix_libmp_find(req));
+            ucs_list_add_tail(&mpix_libmp.dropped, &req->list);
+            reqs[i] = NULL;
+        }
+    }
+}
+
+/* Takes a message back that is not started. One whose blocks a stream has yet
+ * to come to is posted, and will have failed. */
+static void mpix_libmp_msg_drop(struct mpix_queue *queue,
+                                struct mp_request *req)
+{
+    if (req->done != NULL) {
+        (void)ucp_st_req_cancel(req->st_req);
+        mpix_libmp_posted(queue, 1, &req);
+    } else {
+        (void)ucp_st_req_free(req->st_req);
+        req->st_req = NULL;
+    }
+}
+
+/* Copies the blocks of a message to the memory that stands for them: also those
+ * to receive, for what comes may be shorter. */
+static ucs_status_t mpix_libmp_gather(struct mpix_queue *queue,
+                                      struct mp_request *req)
+{
+    ucs_status_t status, end;
+
+    if (queue != mpix_libmp.host) {
+        req->done = ucs_gstream_word_get();
+        if (req->done == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    status = mpix_libmp_copy(queue, req, 0);
+    if (req->done != NULL) {
+        end    = mpix_libmp_tell_done(queue, req, UCS_OK);
+        status = (status == UCS_OK) ? end : status;
     }
     return status;
 }
@@ -282,17 +366,20 @@ static ucs_status_t mpix_libmp_msg_enqueue(struct mpix_queue *queue,
         .peer       = mpix_libmp.peers[req->peer].peer,
         .scope      = mpix_libmp.scope
     };
-    ucs_status_t status = UCS_OK;
+    ucs_status_t status;
 
-    if (req->kind == MPIX_LIBMP_RECV) {
-        return ucp_st_enqueue_recv(queue->st_queue, &params, &req->st_req);
+    status = (req->kind == MPIX_LIBMP_RECV) ?
+                     ucp_st_enqueue_recv(queue->st_queue, &params,
+                                         &req->st_req) :
+                     ucp_st_enqueue_send(queue->st_queue, &params,
+                                         &req->st_req);
+    if ((status == UCS_OK) && (req->stage != NULL)) {
+        status = mpix_libmp_gather(queue, req);
+        if (status != UCS_OK) {
+            mpix_libmp_msg_drop(queue, req);
+        }
     }
-    if (req->blocks != NULL) {
-        status = mpix_libmp_copy(queue, req);
-    }
-    return (status == UCS_OK) ? ucp_st_enqueue_send(queue->st_queue, &params,
-                                                    &req->st_req) :
-                                status;
+    return status;
 }
 
 /* Starts messages that are enqueued, or takes them back. */
@@ -303,30 +390,9 @@ static ucs_status_t mpix_libmp_start(struct mpix_queue *queue, uint32_t count,
     uint32_t i;
 
     for (i = 0; (i < count) && (status != UCS_OK); ++i) {
-        (void)ucp_st_req_free(reqs[i]->st_req);
-        reqs[i]->st_req = NULL;
+        mpix_libmp_msg_drop(queue, reqs[i]);
     }
     return status;
-}
-
-/* Requests of one sort are on the stream. */
-static void mpix_libmp_posted(struct mpix_queue *queue, uint32_t count,
-                              mp_request_t *reqs)
-{
-    struct mp_request *req;
-    uint32_t i;
-
-    for (i = 0; i < count; ++i) {
-        req        = reqs[i];
-        req->state = MPIX_LIBMP_POSTED;
-        req->queue = queue;
-        mpix_libmp.peers[req->peer].posted += (req->number > 0);
-        if (req->is_nowait) {
-            ucs_list_del(&req->list);
-            ucs_list_add_tail(&mpix_libmp.dropped, &req->list);
-            reqs[i] = NULL;
-        }
-    }
 }
 
 int mpix_libmp_post(const char *func, struct mpix_queue *queue, uint32_t count,
@@ -377,12 +443,9 @@ int mpix_libmp_post_new(const char *func, struct mpix_queue *queue,
         mpix_libmp_request_free(req, 0);
         return rc;
     }
-    if (posted == NULL) {
-        *req_p = NULL;
-    } else {
-        mpix_libmp_give(req, req_p);
-    }
-    return MP_SUCCESS; /* A part that is missing fails the request */
+    *req_p = posted;
+    /* A part that is missing fails the request, if there is one */
+    return (posted == NULL) ? rc : MP_SUCCESS;
 }
 
 /* Makes a message and posts it. */
@@ -416,7 +479,7 @@ static int mpix_libmp_msg_prepare(const mpix_libmp_args_t *args,
         return MP_FAILURE;
     }
     req->number = ++mpix_libmp.peers[req->peer].prepared;
-    mpix_libmp_give(req, req_p);
+    *req_p      = req;
     return MP_SUCCESS;
 }
 

@@ -7,7 +7,6 @@
 #endif
 
 #include "compat/mpix_libmp.h"
-#include "binding/mpix_handle.h"
 
 #include <ucs_gstream.h>
 #include <ucs_gstream_memory.h>
@@ -32,6 +31,11 @@ static int mpix_libmp_wait_check(const char *func, uint32_t count,
                                  mpix_libmp_name(reqs[i]), reqs[i]->peer);
         } else if (reqs[i]->call == call) {
             rc = mpix_libmp_fail(func, "the %s rank %d is there twice",
+                                 mpix_libmp_name(reqs[i]), reqs[i]->peer);
+        } else if (reqs[i]->is_waited && is_host &&
+                   (reqs[i]->waiter == NULL)) {
+            rc = mpix_libmp_fail(func, "a queue of commands has a wait for the "
+                                       "%s rank %d, not posted",
                                  mpix_libmp_name(reqs[i]), reqs[i]->peer);
         } else if (reqs[i]->is_waited && !is_host) {
             rc = mpix_libmp_fail(func, "a stream waits already for the %s rank "
@@ -84,7 +88,7 @@ static int mpix_libmp_wait_rest(const char *func, struct mpix_queue *queue,
         cmds[num++].u.word.value = 1;
     }
     if ((req->kind == MPIX_LIBMP_RECV) && (req->blocks != NULL)) {
-        status = mpix_libmp_copy(queue, req);
+        status = mpix_libmp_copy(queue, req, 1);
         if (status != UCS_OK) {
             return mpix_libmp_fail(func, "the stream does not take a copy: %s",
                                    ucs_status_string(status));
@@ -102,20 +106,27 @@ int mpix_libmp_stream_wait(const char *func, struct mpix_queue *queue,
     int rc = MP_SUCCESS;
     uint32_t i;
 
-    for (i = 0; i < count; ++i) {
-        if (reqs[i]->passed == NULL) {
-            reqs[i]->passed = ucs_gstream_word_get();
-        }
-        if (reqs[i]->passed == NULL) {
-            return mpix_libmp_fail(func, "no memory");
-        }
-    }
-    rc = mpix_libmp_wait_msgs(func, queue, count, reqs);
     for (i = 0; (i < count) && (rc == MP_SUCCESS); ++i) {
+        reqs[i]->passed = ucs_gstream_word_get();
+        rc              = (reqs[i]->passed != NULL) ?
+                                  MP_SUCCESS :
+                                  mpix_libmp_fail(func, "no memory");
+    }
+    rc = (rc == MP_SUCCESS) ? mpix_libmp_wait_msgs(func, queue, count, reqs) :
+                              rc;
+    for (i = 0; i < count; ++i) {
+        if (rc != MP_SUCCESS) {
+            ucs_gstream_word_put(reqs[i]->passed);
+            reqs[i]->passed = NULL;
+            continue;
+        }
         rc = mpix_libmp_wait_rest(func, queue, reqs[i]);
         if (rc == MP_SUCCESS) {
             reqs[i]->is_waited = 1;
             reqs[i]->waiter    = queue;
+        } else { /* The stream may have a part, which names its memory */
+            reqs[i]->is_failed = 1;
+            reqs[i]->passed    = NULL;
         }
     }
     return rc;
@@ -148,6 +159,20 @@ int MPIX_Mp_wait_all_on_stream(uint32_t count, mp_request_t *req,
 
 /* Waits of the host */
 
+/* Fills, once, the blocks of a message that is received and that no stream
+ * waits for. */
+static ucs_status_t mpix_libmp_scatter(struct mp_request *req)
+{
+    ucs_status_t status = UCS_OK;
+
+    if ((req->kind == MPIX_LIBMP_RECV) && (req->waiter == NULL) &&
+        !req->is_filled) {
+        status         = mpix_libmp_copy(mpix_libmp.host, req, 1);
+        req->is_filled = (status == UCS_OK);
+    }
+    return status;
+}
+
 /* Waits for a request to end, and for the stream that waits for it. Returns how
  * it has ended. */
 static ucs_status_t mpix_libmp_finish(struct mp_request *req)
@@ -163,15 +188,15 @@ static ucs_status_t mpix_libmp_finish(struct mp_request *req)
         status = (req->is_failed && (status == UCS_OK)) ? UCS_ERR_IO_ERROR :
                                                           status;
     }
+    if (mpix_libmp_is_msg(req) && (req->done != NULL)) {
+        passed = mpix_libmp_wait_word(req->queue, req->done);
+        status = (status == UCS_OK) ? passed : status;
+    }
     if (req->waiter != NULL) {
         passed = mpix_libmp_wait_word(req->waiter, req->passed);
         return (status == UCS_OK) ? passed : status;
     }
-    if ((req->kind == MPIX_LIBMP_RECV) && (req->blocks != NULL) &&
-        (status == UCS_OK)) {
-        status = mpix_libmp_copy(mpix_libmp.host, req);
-    }
-    return status;
+    return (status == UCS_OK) ? mpix_libmp_scatter(req) : status;
 }
 
 /* The same, and frees it. */
@@ -188,9 +213,7 @@ static int mpix_libmp_end(const char *func, struct mp_request *req)
                                      "peer's has, or the peer has left" :
                                      ucs_status_string(status));
     }
-    mpix_libmp_request_free(req, (req->passed != NULL) &&
-                                         !__atomic_load_n(req->passed,
-                                                          __ATOMIC_ACQUIRE));
+    mpix_libmp_request_free(req, mpix_libmp_is_busy(req));
     return rc;
 }
 
@@ -221,16 +244,20 @@ int MPIX_Mp_wait_all(uint32_t count, mp_request_t *req)
     return mpix_libmp_host_wait("mp_wait_all", count, req);
 }
 
-static int mpix_libmp_is_over(const struct mp_request *req)
+static int mpix_libmp_is_over(struct mp_request *req)
 {
-    if (req->state != MPIX_LIBMP_POSTED) {
+    ucs_status_t status = UCS_OK;
+
+    if ((req->state != MPIX_LIBMP_POSTED) || mpix_libmp_is_busy(req)) {
         return 0;
     }
-    return ((req->passed == NULL) ||
-            __atomic_load_n(req->passed, __ATOMIC_ACQUIRE)) &&
-           (mpix_libmp_is_msg(req) ?
-                    (ucp_st_req_test(req->st_req, NULL) != UCS_INPROGRESS) :
-                    mpix_libmp_rma_is_over(req));
+    if (mpix_libmp_is_msg(req)) {
+        status = ucp_st_req_test(req->st_req, NULL);
+    }
+    if (status == UCS_OK) {
+        (void)mpix_libmp_scatter(req); /* If it fails mp_wait tells */
+    }
+    return status != UCS_INPROGRESS;
 }
 
 int MPIX_Mp_progress_all(uint32_t count, mp_request_t *req)
@@ -239,14 +266,15 @@ int MPIX_Mp_progress_all(uint32_t count, mp_request_t *req)
     int num                  = 0;
     uint32_t i;
 
-    if ((mpix_libmp_check_init(func) != MP_SUCCESS) ||
-        ((count > 0) && (req == NULL))) {
+    if (mpix_libmp_check_init(func) != MP_SUCCESS) {
+        return -1;
+    }
+    if ((count > 0) && (req == NULL)) {
         (void)mpix_libmp_fail(func, "%u requests at %p", count, (void*)req);
         return -1;
     }
     for (i = 0; i < count; ++i) {
-        num += !mpix_handle_is_valid(&mpix_libmp.requests, req[i]) ||
-               mpix_libmp_is_over(req[i]);
+        num += !mpix_libmp_is_valid(req[i]) || mpix_libmp_is_over(req[i]);
     }
     return num;
 }

@@ -54,32 +54,50 @@ int MPIX_Mp_register(void *addr, size_t length, mp_reg_t *reg_t)
     return MP_SUCCESS;
 }
 
+/* A call that is tried again; all 0 at first. */
+typedef struct mpix_libmp_try {
+    double   end;
+    unsigned spins;
+} mpix_libmp_try_t;
+
+
+/* Whether to call again what has returned a status. Passes a little time. */
+static int mpix_libmp_again(mpix_libmp_try_t *try, ucs_status_t status)
+{
+    double now = mpix_now();
+
+    if ((status != UCS_ERR_BUSY) && (status != UCS_ERR_NO_RESOURCE)) {
+        return 0;
+    }
+    if (try->end == 0) {
+        try->end = (mpix_libmp.end != 0) ? mpix_libmp.end :
+                                           (now + MPIX_LIBMP_TRY_TIME);
+    }
+    if (now >= try->end) {
+        return 0;
+    }
+    ucp_st_worker_progress(mpix_global.st_worker);
+    ucs_backoff(&try->spins);
+    return 1;
+}
+
 ucs_status_t mpix_libmp_dereg(ucp_st_mem_h memh)
 {
-    double end     = mpix_now() + MPIX_LIBMP_TRY_TIME;
-    unsigned spins = 0;
+    mpix_libmp_try_t try = {0};
     ucs_status_t status;
 
-    while (((status = ucp_st_mem_dereg(memh)) == UCS_ERR_BUSY) &&
-           (mpix_now() < end)) {
-        ucp_st_worker_progress(mpix_global.st_worker);
-        ucs_backoff(&spins);
-    }
+    do {
+        status = ucp_st_mem_dereg(memh);
+    } while (mpix_libmp_again(&try, status));
     return status;
 }
 
-static ucs_status_t mpix_libmp_drop_key(ucp_st_rkey_h rkey)
+static void mpix_libmp_drop_key(ucp_st_rkey_h rkey)
 {
-    double end     = mpix_now() + MPIX_LIBMP_TRY_TIME;
-    unsigned spins = 0;
-    ucs_status_t status;
+    mpix_libmp_try_t try = {0};
 
-    while (((status = ucp_st_rkey_destroy(rkey)) == UCS_ERR_BUSY) &&
-           (mpix_now() < end)) {
-        ucp_st_worker_progress(mpix_global.st_worker);
-        ucs_backoff(&spins);
+    while (mpix_libmp_again(&try, ucp_st_rkey_destroy(rkey))) {
     }
-    return status;
 }
 
 int mpix_libmp_rma_is_over(const struct mp_request *req)
@@ -87,22 +105,30 @@ int mpix_libmp_rma_is_over(const struct mp_request *req)
     return __atomic_load_n(req->done, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Whether an operation that is not over uses memory, or a window; NULL: none */
+/* Whether a request is not over and uses memory, or a window; NULL: none */
+static int mpix_libmp_uses(const struct mp_request *req,
+                           const struct mp_reg *reg,
+                           const struct mp_window *window)
+{
+    return (((reg != NULL) && (req->reg == reg)) ||
+            ((window != NULL) && (req->window == window))) &&
+           ((req->state != MPIX_LIBMP_POSTED) || !mpix_libmp_rma_is_over(req));
+}
+
+/* Whether any does. */
 static int mpix_libmp_is_used(const struct mp_reg *reg,
                               const struct mp_window *window)
 {
-    ucs_list_link_t *lists[] = {&mpix_libmp.requests, &mpix_libmp.dropped};
     struct mp_request *req;
-    int i;
 
-    for (i = 0; i < 2; ++i) {
-        ucs_list_for_each(req, lists[i], list) {
-            if ((((reg != NULL) && (req->reg == reg)) ||
-                 ((window != NULL) && (req->window == window))) &&
-                ((req->state != MPIX_LIBMP_POSTED) ||
-                 !mpix_libmp_rma_is_over(req))) {
-                return 1;
-            }
+    kh_foreach_key(&mpix_libmp.requests, req, {
+        if (mpix_libmp_uses(req, reg, window)) {
+            return 1;
+        }
+    })
+    ucs_list_for_each(req, &mpix_libmp.dropped, list) {
+        if (mpix_libmp_uses(req, reg, window)) {
+            return 1;
         }
     }
     return 0;
@@ -140,7 +166,7 @@ static void mpix_libmp_window_free(struct mp_window *window)
 
     for (rank = 0; rank < mpix_libmp.size; ++rank) {
         if (window->rkeys[rank] != NULL) {
-            (void)mpix_libmp_drop_key(window->rkeys[rank]);
+            mpix_libmp_drop_key(window->rkeys[rank]);
         }
     }
     if (window->memh != NULL) {
@@ -451,7 +477,6 @@ err:
     return NULL;
 }
 
-/* Calls again while a lane has no room. */
 static ucs_status_t mpix_libmp_rma_try(struct mpix_queue *queue,
                                        const ucp_st_rma_params_t *params,
                                        mpix_libmp_kind_t kind)
@@ -466,20 +491,17 @@ static ucs_status_t mpix_libmp_rma_try(struct mpix_queue *queue,
     }
 }
 
+/* Calls again while a lane has no room. */
 static ucs_status_t mpix_libmp_rma_call(struct mpix_queue *queue,
                                         const ucp_st_rma_params_t *params,
                                         mpix_libmp_kind_t kind)
 {
-    double end     = mpix_now() + MPIX_LIBMP_TRY_TIME;
-    unsigned spins = 0;
+    mpix_libmp_try_t try = {0};
     ucs_status_t status;
 
-    while (((status = mpix_libmp_rma_try(queue, params, kind)) ==
-            UCS_ERR_NO_RESOURCE) &&
-           (mpix_now() < end)) {
-        ucp_st_worker_progress(mpix_global.st_worker);
-        ucs_backoff(&spins);
-    }
+    do {
+        status = mpix_libmp_rma_try(queue, params, kind);
+    } while (mpix_libmp_again(&try, status));
     return status;
 }
 
@@ -514,21 +536,12 @@ ucs_status_t mpix_libmp_rma_enqueue(struct mpix_queue *queue,
 ucs_status_t mpix_libmp_rma_finish(struct mpix_queue *queue, uint32_t count,
                                    const mp_request_t *reqs)
 {
-    ucs_gstream_cmd_t cmd = {.type = UCS_GSTREAM_CMD_WRITE64};
     ucs_status_t status;
     uint32_t i;
 
     status = mpix_libmp_rma_call(queue, NULL, MPIX_LIBMP_SEND); /* a quiet */
     for (i = 0; i < count; ++i) {
-        cmd.u.word.address = reqs[i]->done;
-        cmd.u.word.value   = 1;
-        if (status == UCS_OK) {
-            status = ucs_gstream_enqueue(queue->stream, &cmd, 1);
-        }
-        if (status != UCS_OK) { /* Nothing will tell its end */
-            reqs[i]->is_failed = 1;
-            __atomic_store_n(reqs[i]->done, 1, __ATOMIC_RELEASE);
-        }
+        status = mpix_libmp_tell_done(queue, reqs[i], status);
     }
     return status;
 }
@@ -615,6 +628,6 @@ int MPIX_Mp_put_prepare(void *src, int size, mp_reg_t *src_reg, int peer,
     if (req == NULL) {
         return MP_FAILURE;
     }
-    mpix_libmp_give(req, req_p);
+    *req_p = req;
     return MP_SUCCESS;
 }
