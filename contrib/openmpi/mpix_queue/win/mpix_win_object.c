@@ -467,7 +467,10 @@ static void mpix_win_warn(mpix_win_t *win)
     const uint64_t *posted, *completed;
     int r;
 
-    for (r = 0; (win->ranks != NULL) && (r < win->num_ranks); ++r) {
+    if (win->reason[0] != '\0') {
+        return; /* No stream came here */
+    }
+    for (r = 0; r < win->num_ranks; ++r) {
         rank      = &win->ranks[r];
         posted    = &win->words[r];
         completed = &win->words[win->num_ranks + r];
