@@ -134,8 +134,9 @@ int MPIX_Win_wait_stream(MPI_Win win, void *stream);
 
 
 /* As the functions of MPI. A window of MPIX_Win_allocate says that it is of the
- * flavor MPI_WIN_FLAVOR_CREATE. One is freed when the streams have run its
- * epochs; MPIX_Win_free waits for that. */
+ * flavor MPI_WIN_FLAVOR_CREATE; its memory goes with it, so that kernels that
+ * use it must be over. A window is freed when the streams have run its epochs;
+ * MPIX_Win_free waits for that. */
 int MPIX_Win_create(void *base, MPI_Aint size, int disp_unit, MPI_Info info,
                     MPI_Comm comm, MPI_Win *win);
 int MPIX_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info,
