@@ -239,7 +239,7 @@ static void announce(cudaStream_t on)
         GOOD(mp_isend(NULL, 0, mpix_test.right, &no_reg, &requests[1]));
     }
     GOOD(mp_wait_all(2, requests));
-    MPI_Barrier(MPI_COMM_WORLD); /* Whoever gets what is put has read it */
+    MPI_Barrier(MPI_COMM_WORLD); /* What is put has been read by gets */
 }
 
 /* A put for which nobody waits and that is not posted: a window does not stay

@@ -328,7 +328,7 @@ int MPIX_Mp_isendv_on_stream(struct iovec *v, int nblocks, int peer,
 
 
 /**
- * Have a stream wait until requests are over, whoever has posted them. The host
+ * Have a stream wait until requests are over, of any thread or stream. The host
  * still waits for them, some time, for them to go. A stream passes the wait for
  * a message that fails, and mp_wait tells it.
  *

@@ -4,8 +4,8 @@
  * and gets.
  *
  * Behind the puts and gets of a call the stream waits until they are over, and
- * tells so: then they are in order with all that follows on it, and whoever
- * waits for one need not ask the stream.
+ * tells so. Then they are in order with all that follows on it, and a wait for
+ * one need not ask the stream.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

@@ -134,10 +134,11 @@ static int mpix_win_get_ranks(const char *func, mpix_win_t *win,
     return rc;
 }
 
-/* Why a stream does not take a command: a process that is gone is named, for
- * whose keys nothing can be unpacked any more. */
-static int mpix_win_failed(const char *func, mpix_win_t *win,
-                           const mpix_win_list_t *list, ucs_status_t status)
+/* What a call returns whose commands ended with this status. After a failure a
+ * process of the list that is gone is named: its keys cannot be unpacked any
+ * more. */
+static int mpix_win_enqueued(const char *func, mpix_win_t *win,
+                             const mpix_win_list_t *list, ucs_status_t status)
 {
     const int *ranks = list->items;
     const mpix_win_part_t *part;
@@ -145,20 +146,27 @@ static int mpix_win_failed(const char *func, mpix_win_t *win,
     ucp_st_rkey_h key;
     size_t i;
 
+    if (status == UCS_OK) {
+        return MPI_SUCCESS;
+    }
     for (i = 0; i < list->count; ++i) {
         part = win->ranks[ranks[i]].part;
         gone = ucp_st_rkey_unpack(win->ranks[ranks[i]].peer,
                                   (const char*)(part + 1) + part->key_length,
                                   part->words_length, &key);
         if (gone != UCS_OK) {
-            return mpix_fail(func, MPI_ERR_OTHER,
-                             "rank %d of the window is gone: %s", ranks[i],
-                             ucs_status_string(gone));
+            return mpix_raise_win(win->handle,
+                                  mpix_fail(func, MPI_ERR_OTHER,
+                                            "rank %d of the window is gone: "
+                                            "%s", ranks[i],
+                                            ucs_status_string(gone)));
         }
         (void)ucp_st_rkey_destroy(key);
     }
-    return mpix_fail(func, MPI_ERR_OTHER, "the stream, or an operation on it, "
-                     "has failed: %s", ucs_status_string(status));
+    return mpix_raise_win(win->handle,
+                          mpix_fail(func, MPI_ERR_OTHER, "the stream, or an "
+                                    "operation on it, has failed: %s",
+                                    ucs_status_string(status)));
 }
 
 /* Enqueues an operation with a signal to a word of its rank. */
@@ -256,12 +264,10 @@ int MPIX_Win_post_stream(MPI_Group group, MPI_Win handle, void *stream)
         status = mpix_win_signal(queue, rank, &params, win->rank,
                                  ++rank->posts);
     }
-    if (status != UCS_OK) {
-        return mpix_raise_win(handle, mpix_win_failed(func, win, &win->origins,
-                                                      status));
+    if (status == UCS_OK) {
+        win->exposure = MPIX_WIN_STREAM;
     }
-    win->exposure = MPIX_WIN_STREAM;
-    return MPI_SUCCESS;
+    return mpix_win_enqueued(func, win, &win->origins, status);
 }
 
 int MPIX_Win_wait_stream(MPI_Win handle, void *stream)
@@ -288,11 +294,7 @@ int MPIX_Win_wait_stream(MPI_Win handle, void *stream)
 
     win->exposure = MPIX_WIN_NONE;
     status        = mpix_win_wait(win, queue, &win->origins, win->num_ranks);
-    return (status == UCS_OK) ?
-                   MPI_SUCCESS :
-                   mpix_raise_win(handle, mpix_win_failed(func, win,
-                                                          &win->origins,
-                                                          status));
+    return mpix_win_enqueued(func, win, &win->origins, status);
 }
 
 static int mpix_win_start(const char *func, mpix_win_t *win, MPI_Group group,
@@ -453,11 +455,7 @@ int MPIX_Win_complete_stream(MPI_Win handle, void *stream)
     status            = mpix_win_complete(win, queue);
     win->ops.count    = 0;
     win->num_enqueued = win->buffers.count;
-    return (status == UCS_OK) ?
-                   MPI_SUCCESS :
-                   mpix_raise_win(handle, mpix_win_failed(func, win,
-                                                          &win->targets,
-                                                          status));
+    return mpix_win_enqueued(func, win, &win->targets, status);
 }
 
 /* Accesses */

@@ -3,7 +3,7 @@
  * st_rma_trig.c - one-sided operations on lane trig: deferred work of the NIC.
  * The worker's lock is held except where a function runs on the stream.
  *
- * Memory is registered with all NICs. Whoever accesses it uses one of them,
+ * Memory is registered with all NICs. All processes access it by one of them,
  * which follows from the memory's number, so that additions to a signal there
  * are atomic; a process with fewer NICs may use the first one. Each queue has,
  * on each NIC that it needs, a counter T, to which its stream adds 1 for every
