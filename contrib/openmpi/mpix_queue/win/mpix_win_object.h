@@ -15,7 +15,7 @@
 #ifndef MPIX_WIN_OBJECT_H_
 #define MPIX_WIN_OBJECT_H_
 
-#include "request/mpix_queues.h"
+#include "call/mpix_stream_queue.h"
 
 #include <mpi.h>
 #include <ucp_st.h>
@@ -108,17 +108,8 @@ typedef struct mpix_win {
     mpix_win_list_t  waits;    /* Scratch: ucp_st_wait_signal_params_t, and
                                   where they are, of so many at most */
     mpix_win_list_t  places;
-    mpix_win_list_t  queues;   /* mpix_win_queue_t * that have its epochs */
+    mpix_win_list_t  queues;   /* mpix_stream_queue_t * that have its epochs */
 } mpix_win_t;
-
-/* The queue of a stream, for all windows. Protected by the lock. */
-typedef struct mpix_win_queue {
-    ucs_list_link_t list;
-    void            *stream;  /* The application's handle */
-    MPIX_Queue      queue;
-    uint64_t        serial;   /* The queue's: another may have its place */
-    unsigned        refs;     /* Windows */
-} mpix_win_queue_t;
 
 
 /* Make room for so many more items of a size. Returns 0 without memory. */
