@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BENCH_ALIGN 64
 
@@ -354,6 +355,14 @@ FILE *bench_open_text(char **text_p, size_t *size_p)
         bench_check(MPI_ERR_NO_MEM, "open_memstream");
     }
     return file;
+}
+
+double bench_now_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (ts.tv_sec * 1e6) + (ts.tv_nsec / 1e3);
 }
 
 double bench_max(double value)

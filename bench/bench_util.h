@@ -174,6 +174,9 @@ void bench_run(const bench_options_t *options, int first,
 void bench_error(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 
+/* Of a clock that only goes on; on any thread. */
+double bench_now_us(void);
+
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);
 
