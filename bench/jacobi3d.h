@@ -44,6 +44,8 @@ typedef struct j3_side {
     int              neighbour; /* Block; -1: the edge of the grid */
     size_t           length;    /* Of a face, bytes */
     double           *out;
+    double           *stage[2]; /* Staging: a face that comes, and one that goes
+                                 */
     j3_face_t        faces[J3_SETS];
     ucp_st_channel_h channel;
 } j3_side_t;
@@ -56,6 +58,8 @@ struct j3_block {
     j3_field_t field;
     j3_side_t  sides[J3_SIDES];
     int        iteration;
+    double     began;          /* Its faces are packed from then on, us */
+    double     exchange_us;    /* Sum: from then until all were there */
     int        pending;        /* Operations before it can compute */
     j3_block_t *ready;         /* Next in the list of those that can */
     int         num_messages;  /* On the stream, in one direction */
@@ -76,8 +80,10 @@ typedef struct j3_header {
 
 /* A way to exchange faces. Both functions end in j3_block_done(). */
 typedef struct j3_way {
-    void (*send)(j3_side_t *side);
-    void (*recv)(j3_side_t *side);
+    void     (*send)(j3_side_t *side);
+    void     (*recv)(j3_side_t *side);
+    /* Lets operations go on; returns how many are over. */
+    unsigned (*progress)(j3_app_t *app);
 } j3_way_t;
 
 
@@ -103,6 +109,9 @@ struct j3_app {
     void                 *stream;        /* With the next two: jacobi3d_st.c */
     MPIX_Queue           queue;
     uint64_t             messages;       /* Sends started on the queue so far */
+    MPI_Request          *staged;        /* Two of each side of each block: as
+                                            its stages */
+    int                  *finished;      /* Indexes of those that are over */
 };
 
 
@@ -120,6 +129,7 @@ typedef struct j3_st {
 
 extern const j3_way_t j3_channel;
 extern const j3_way_t j3_metadata;
+extern const j3_way_t j3_staging;
 
 
 /* jacobi3d_block.c */
@@ -130,6 +140,10 @@ void j3_blocks_cleanup(j3_app_t *app);
 
 /* Gives blocks their first values. */
 void j3_blocks_reset(j3_app_t *app);
+
+/* Time of an iteration from the first face that a block packs until it has all
+ * of its neighbours', us: the mean of this rank's blocks. */
+double j3_blocks_exchange_us(const j3_app_t *app);
 
 /* Begins the exchange of faces of an iteration. */
 void j3_block_begin(j3_block_t *block);

@@ -144,7 +144,9 @@ static void block_init(j3_app_t *app, j3_block_t *block, int index)
         for (dim = 0; dim < J3_DIMS; ++dim) {
             side->length *= (dim == i / 2) ? 1 : block->field.size[dim];
         }
-        side->out = bench_alloc(side->length);
+        side->out      = bench_alloc(side->length);
+        side->stage[0] = bench_alloc(side->length);
+        side->stage[1] = bench_alloc(side->length);
         for (k = 0; k < J3_SETS; ++k) {
             side->faces[k].block = block;
             side->faces[k].in    = bench_alloc(side->length);
@@ -159,6 +161,8 @@ static void block_cleanup(j3_block_t *block)
     field_cleanup(&block->field);
     for (i = 0; i < J3_SIDES; ++i) {
         free(block->sides[i].out);
+        free(block->sides[i].stage[0]);
+        free(block->sides[i].stage[1]);
         free(block->sides[i].faces[0].in);
         free(block->sides[i].faces[1].in);
     }
@@ -200,7 +204,8 @@ void j3_blocks_reset(j3_app_t *app)
 
     for (block = app->blocks; block < app->blocks + app->num_blocks; ++block) {
         field_fill(&block->field, block->first);
-        block->iteration = 0;
+        block->iteration   = 0;
+        block->exchange_us = 0;
     }
     app->num_done   = 0;
     app->ready_head = NULL;
@@ -224,6 +229,7 @@ void j3_block_begin(j3_block_t *block)
     int i;
 
     block->pending = 1; /* This function */
+    block->began   = bench_now_us();
     for (i = 0; i < J3_SIDES; ++i) {
         side = &block->sides[i];
         if (side->neighbour >= 0) {
@@ -241,6 +247,7 @@ void j3_kernel_pack(void *arg)
     j3_block_t *block = arg;
     int i;
 
+    block->began = bench_now_us();
     for (i = 0; i < J3_SIDES; ++i) {
         if (block->sides[i].neighbour >= 0) {
             block_copy_face(block, i, 1, block->sides[i].out);
@@ -254,6 +261,7 @@ void j3_kernel_compute(void *arg)
     const unsigned set = (unsigned)block->iteration % block->app->num_sets;
     int i;
 
+    block->exchange_us += bench_now_us() - block->began;
     for (i = 0; i < J3_SIDES; ++i) {
         if (block->sides[i].neighbour >= 0) {
             block_copy_face(block, i, 0,
@@ -272,6 +280,17 @@ void j3_block_run(j3_block_t *block)
     } else {
         ++block->app->num_done;
     }
+}
+
+double j3_blocks_exchange_us(const j3_app_t *app)
+{
+    double sum = 0;
+    int i;
+
+    for (i = 0; i < app->num_blocks; ++i) {
+        sum += app->blocks[i].exchange_us;
+    }
+    return sum / app->num_blocks / app->iters;
 }
 
 uint64_t j3_blocks_check(j3_app_t *app)
