@@ -22,6 +22,7 @@
 /* Masks of variants: those that use a queue of MPIX, and one-sided ones. */
 #define BENCH_VARIANT_MPI   (1u << 0)
 #define BENCH_VARIANT_ST    (1u << 1)
+#define BENCH_VARIANT_READY (1u << 2)
 #define BENCH_VARIANTS_ST   (3u << 1)
 #define BENCH_VARIANTS_RMA  (15u << 3)
 #define BENCH_VARIANT_HPE   (1u << 7) /* Only if it is asked for */
