@@ -284,7 +284,7 @@ refused()
 test_numbers()
 {
     refused st_cost trials pairs ops idle
-    refused st_wrt streams trials count
+    refused st_wrt streams wait-us trials count
     refused st_trig max trials count
     refused st_ucx max trials count
     refused st_channel min max factor trials count
