@@ -514,6 +514,8 @@ for value in all['values']:
     sed -n '/^003-5:/,$p' "$temp/out" >"$temp/first"
     expect_figure 0 '^003-5' --from "$temp/all.json"
     sed -n '/^003-5:/,$p' "$temp/out" | cmp - "$temp/first" || fail "another table"
+    expect_figure 0 '^metadata +2 .* 1.1..12.4 .text.' --quick --runs 1 \
+        --per-node 2 002-15
     make_srun
     expect_figure 0 '^st +8 B' --quick --runs 1 --launch "$temp/srun --mpi=pmix" \
         --per-node 2 --memory mpi 003-5
