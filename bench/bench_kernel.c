@@ -19,6 +19,8 @@
 #define BENCH_THREADS_HIP     56
 #define BENCH_PROCESSORS_CUDA 16
 #define BENCH_PROCESSORS_HIP  63
+#define BENCH_KHZ_CUDA        13
+#define BENCH_KHZ_HIP         5
 
 /* Of a launch's list of arguments */
 #define BENCH_ARGS     ((void*)1)
@@ -30,6 +32,7 @@
 static const char *const bench_kernel_names[BENCH_KERNEL_LAST] = {
     [BENCH_KERNEL_PP_PACK]        = "bench_pp_pack",
     [BENCH_KERNEL_PP_UNPACK]      = "bench_pp_unpack",
+    [BENCH_KERNEL_SPIN]           = "bench_spin",
     [BENCH_KERNEL_FACES_PACK]     = "bench_faces_pack",
     [BENCH_KERNEL_FACES_INTERIOR] = "bench_faces_interior",
     [BENCH_KERNEL_FACES_UNPACK]   = "bench_faces_unpack",
@@ -150,6 +153,8 @@ const char *bench_kernels_load(bench_kernels_t *kernels, ucs_gstream_h stream)
     kernels->num_blocks  = BENCH_KERNEL_BLOCKS *
                            bench_module_ask(type, &calls, BENCH_PROCESSORS_HIP,
                                             BENCH_PROCESSORS_CUDA);
+    kernels->khz         = bench_module_ask(type, &calls, BENCH_KHZ_HIP,
+                                            BENCH_KHZ_CUDA);
     if (kernels->max_threads > BENCH_KERNEL_THREADS) {
         kernels->max_threads = BENCH_KERNEL_THREADS;
     }

@@ -19,6 +19,7 @@ extern const unsigned char bench_image_source[];
 typedef enum {
     BENCH_KERNEL_PP_PACK,
     BENCH_KERNEL_PP_UNPACK,
+    BENCH_KERNEL_SPIN,
     BENCH_KERNEL_FACES_PACK,
     BENCH_KERNEL_FACES_INTERIOR,
     BENCH_KERNEL_FACES_UNPACK,
@@ -42,6 +43,7 @@ typedef struct bench_kernels {
     void                *end;         /* Of a list of arguments */
     unsigned            max_threads;  /* Of a block */
     unsigned            num_blocks;   /* That the device runs at a time */
+    unsigned            khz;          /* Of its clock, at most */
 } bench_kernels_t;
 
 

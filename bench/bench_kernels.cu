@@ -106,6 +106,31 @@ UCS_GSTREAM_KERNEL bench_pp_unpack(bench_kernel_pp_t args)
 }
 
 
+/* Takes a time. The stand-ins have no clock: theirs counts how often it is
+ * looked at. */
+
+#if defined(__HIP__) || defined(__AMDGCN__)
+#define BENCH_CLOCK() __builtin_readcyclecounter()
+#elif defined(__CUDA__) && defined(__clang__)
+#define BENCH_CLOCK() ((bench_word_t)__nvvm_read_ptx_sreg_clock64())
+#elif defined(__CUDACC__)
+#define BENCH_CLOCK() ((bench_word_t)clock64())
+#else
+#define BENCH_CLOCK() (++looks)
+#endif
+
+UCS_GSTREAM_KERNEL bench_spin(bench_kernel_spin_t args)
+{
+    bench_word_t looks = 0;
+    bench_word_t start = BENCH_CLOCK();
+
+    (void)looks;
+    while (BENCH_CLOCK() - start < args.cycles) {
+        UCS_GSTREAM_PAUSE();
+    }
+}
+
+
 /* st_faces: a thread makes each of its values by itself, of what no other one
  * writes in the same kernel. Sums begin with 0 and nodes are ascending, as the
  * functions of the host have it. */

@@ -28,6 +28,12 @@ typedef struct bench_kernel_pp {
 
 #define BENCH_KERNEL_WRONG (1ull << 32)
 
+/** Arguments of bench_spin(). */
+typedef struct bench_kernel_spin {
+    bench_kernel_head_t head;
+    unsigned long long cycles; /**< Of the device's clock, at least */
+} bench_kernel_spin_t;
+
 /** Arguments of bench_faces_pack(), _interior() and _unpack(). A value is a
  *  double, an index is an unsigned. The nodes at place i are those of `nodes`
  *  from `first[i]` to before `first[i + 1]`, ascending. */

@@ -29,7 +29,8 @@ for what in ("latency", "window"):
         f"{what} staging": ("staging buffers", "#009e73", "v", "--"),
         f"{what} stream": ("channel on a stream", "#cc79a7", "D", "-"),
     })
-STYLES.update({way: STYLES[f"window {way}"] for way in ("channel", "metadata")})
+STYLES.update({way: STYLES[f"window {way}"]
+               for way in ("channel", "metadata", "staging")})
 STYLES.update({"st": ("st: a stream, exchanges", "#cc79a7", "D", "-"),
                "st-ready": ("the same, ready sends", "#009e73", "v", "--")})
 MEMORY = {"malloc": "memory of malloc()", "mpi": "memory of MPI_Alloc_mem()",

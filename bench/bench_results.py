@@ -28,6 +28,8 @@ JACOBI_SETTINGS = ("shm", "card")
 JACOBI_MODES = ("weak", "strong")
 K = 1 << 10
 M = 1 << 20
+# Of Student's distribution, 95 % in both directions, by the runs
+STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 # Blocks of st_faces: by the bytes of the longest message, which tell them
 # apart, the name and the options
 BLOCKS = {512: ("8^3 nodes", "--block 1 --order 7"),
@@ -186,13 +188,24 @@ def describe(figure):
     return ", ".join(parts)
 
 
+def mean_of(values):
+    """Their mean and, of several, by how much the 95 % interval goes beyond it."""
+    found = {"mean": statistics.fmean(values)}
+    if len(values) > 1:
+        quantile = STUDENT[min(len(values) - 2, len(STUDENT) - 1)]
+        found["interval"] = (quantile * statistics.stdev(values) /
+                             len(values) ** 0.5)
+    return found
+
+
 def set_spread(figure, member, values):
-    """Sets a member to the median and the range of its values, if any."""
+    """Sets a member to the median, the range and the mean of its values, if any.
+    """
     values = list(values)
     if values:
-        figure[member] = {"median": round(statistics.median(values), 4),
-                          "min": round(min(values), 4),
-                          "max": round(max(values), 4)}
+        figure[member] = {name: round(value, 4) for name, value in {
+            "median": statistics.median(values), "min": min(values),
+            "max": max(values), **mean_of(values)}.items()}
 
 
 class Point:
@@ -330,7 +343,7 @@ def other_members(row):
     members = {name: max(value) if isinstance(value, list) else value
                for name, value in row.items() if name in (
                    "beside_provider_ns", "percent_of_a_core", "worst_us",
-                   "of_channel", "mb_per_s")}
+                   "of_channel", "mb_per_s", "exchange_us")}
     if "malloc_bytes_per_pair" in row:
         members["bytes_per_pair"] = (row["malloc_bytes_per_pair"] +
                                      row["mapped_bytes_per_pair"])
@@ -401,10 +414,12 @@ def combine(runs):
 
 
 def range_text(values, digits):
-    """A median with its range, if it has one."""
-    median, low, high = (f"{values[name]:.{digits}f}"
-                         for name in ("median", "min", "max"))
-    return median if low == high else f"{median} ({low}-{high})"
+    """A median; if it has a range, with that and the mean's 95 % interval."""
+    median, low, high, mean, interval = (
+        f"{values.get(name, 0):.{digits}f}"
+        for name in ("median", "min", "max", "mean", "interval"))
+    return (median if low == high else
+            f"{median} ({low}-{high}; {mean} ± {interval})")
 
 
 def ratio_text(figure):
@@ -470,7 +485,7 @@ def other_table(figures, bench):
     """Of a benchmark without MPI."""
     columns = ["", "size", "us", "ratio", "else"]
     extra = ("beside_provider_ns", "percent_of_a_core", "bytes_per_pair",
-             "worst_us", "pairs", "mb_per_s", "of_channel")
+             "worst_us", "pairs", "mb_per_s", "of_channel", "exchange_us")
     return table(bench, columns, [
         [" ".join(filter(None, (
             figure["setting"], figure["mode"],

@@ -41,6 +41,9 @@ SETTINGS = {
     "nodes-ucx": {"UCX_TLS": NODE_BASELINES["ucx"][0]},
     "ofi": {"UCX_TLS": NODE_BASELINES["ofi"][0], **NODE_BASELINES["ofi"][1]},
     "trig": {"UCX_TLS": "cxi_trig,self", "UCX_ST_LANES": "trig", **CARD},
+    # Memory is registered each time
+    "register": {"UCX_TLS": "cxi_trig,self", "UCX_ST_LANES": "trig", **CARD,
+                 "UCX_CXI_TRIG_RCACHE": "n", "UCX_RCACHE_ENABLE": "n"},
     # st_cost makes more pairs than the counters of one card are for
     "card": {"UCX_TLS": "cxi_trig,self", **CARD, "FI_CXIEMU_SERVICE": "own"},
     "shm": {"UCX_TLS": "posix,self", "UCX_MM_ERROR_HANDLING": "y"},
@@ -182,7 +185,7 @@ def find_card(options):
     if found is None:
         raise Failed(f"lane trig has no card here:\n{output}")
     if "(emulated)" not in found[1]:
-        for name in ("trig", "card", "strict"):
+        for name in ("trig", "register", "card", "strict"):
             SETTINGS[name]["UCX_CXI_TRIG_PROVIDER"] = found[1].split()[0]
     return found[1]
 

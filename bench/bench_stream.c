@@ -216,6 +216,29 @@ void bench_stream_launch(const bench_stream_t *stream, MPIX_Host_func kernel,
                 "MPIX_Host_stream_launch");
 }
 
+/* Of the host: the argument is the time. */
+static void bench_kernel_spin(void *arg)
+{
+    const double end = bench_now_us() + (double)(uintptr_t)arg;
+
+    while (bench_now_us() < end) {
+    }
+}
+
+void bench_stream_spin(const bench_stream_t *stream, int time_us)
+{
+    bench_kernel_spin_t args = {
+        .cycles = (uint64_t)time_us * stream->kernels.khz / 1000
+    };
+
+    if (bench_stream_is_gpu(stream)) {
+        bench_stream_run(stream, BENCH_KERNEL_SPIN, 1, &args, sizeof(args));
+    } else {
+        bench_stream_launch(stream, bench_kernel_spin,
+                            (void*)(uintptr_t)time_us);
+    }
+}
+
 void bench_stream_synchronize(const bench_stream_t *stream)
 {
     bench_check(MPIX_Host_stream_synchronize(stream->handle),

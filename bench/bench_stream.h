@@ -97,6 +97,10 @@ void bench_stream_run(const bench_stream_t *stream, bench_kernel_t kernel,
 void bench_stream_launch(const bench_stream_t *stream, MPIX_Host_func kernel,
                          void *arg);
 
+/* Enqueues a kernel of so many microseconds; more on a GPU whose clock is below
+ * its highest. */
+void bench_stream_spin(const bench_stream_t *stream, int time_us);
+
 /* Blocks until the stream has run everything. */
 void bench_stream_synchronize(const bench_stream_t *stream);
 

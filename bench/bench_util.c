@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define BENCH_ALIGN 64
 
@@ -15,7 +16,8 @@
 const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
     "st-hpe", "metadata", "channel", "st-single", "mpi-device", "nccl",
-    "nvshmem", "st-fifo", "st-paper", "st-mpich", "st-win"
+    "nvshmem", "st-fifo", "st-paper", "st-mpich", "st-win", "staging",
+    "reg"
 };
 
 int bench_rank(void)
@@ -354,6 +356,14 @@ FILE *bench_open_text(char **text_p, size_t *size_p)
         bench_check(MPI_ERR_NO_MEM, "open_memstream");
     }
     return file;
+}
+
+double bench_now_us(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (ts.tv_sec * 1e6) + (ts.tv_nsec / 1e3);
 }
 
 double bench_max(double value)

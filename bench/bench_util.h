@@ -15,13 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  18
+#define BENCH_NUM_VARIANTS  20
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
 /* Masks of variants: those that use a queue of MPIX, and one-sided ones. */
 #define BENCH_VARIANT_MPI   (1u << 0)
 #define BENCH_VARIANT_ST    (1u << 1)
+#define BENCH_VARIANT_READY (1u << 2)
 #define BENCH_VARIANTS_ST   (3u << 1)
 #define BENCH_VARIANTS_RMA  (15u << 3)
 #define BENCH_VARIANT_HPE   (1u << 7) /* Only if it is asked for */
@@ -33,10 +34,13 @@
                                              MPI_Irecv */
 #define BENCH_VARIANT_MPICH    (1u << 16) /* The same: MPICH's interface */
 #define BENCH_VARIANT_WIN      (1u << 17) /* The same: HPE's windows */
+#define BENCH_VARIANT_STAGING  (1u << 18) /* By way of buffers of the host */
+#define BENCH_VARIANT_REG      (1u << 19) /* Only if it is asked for:
+                                             registration alone */
 #define BENCH_VARIANTS_ONCE    (BENCH_VARIANT_HPE | BENCH_VARIANT_FIFO)
 #define BENCH_VARIANTS_ASKED \
     (BENCH_VARIANTS_ONCE | BENCH_VARIANT_PAPER | BENCH_VARIANT_SINGLE | \
-     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN)
+     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN | BENCH_VARIANT_REG)
 #define BENCH_VARIANT_MPI_DEVICE (1u << 11) /* On memory of a GPU */
 #define BENCH_VARIANT_NCCL     (1u << 12)
 #define BENCH_VARIANT_NVSHMEM  (1u << 13)
@@ -173,6 +177,9 @@ void bench_run(const bench_options_t *options, int first,
 /* Prints to stderr, on rank 0 of MPI_COMM_WORLD only. */
 void bench_error(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
+
+/* Of a clock that only goes on; on any thread. */
+double bench_now_us(void);
 
 /* Largest value of all ranks, on every rank. Collective. */
 double bench_max(double value);

@@ -7,25 +7,17 @@
 #ifndef JACOBI3D_H_
 #define JACOBI3D_H_
 
+#include "bench_box.h"
 #include "bench_util.h"
 
 #include <ucp_st_msg.h>
 
-#define J3_DIMS  3
-#define J3_SIDES 6  /* Side 2 d is below in dimension d, 2 d + 1 above */
+#define J3_DIMS  BENCH_BOX_DIMS
+#define J3_SIDES BENCH_BOX_SIDES
 #define J3_SETS  2  /* Buffers for faces that are to come */
 
 typedef struct j3_app j3_app_t;
 typedef struct j3_block j3_block_t;
-
-
-/* Cells of a box, and a layer of others around them; the last dimension is
- * contiguous. */
-typedef struct j3_field {
-    int    size[J3_DIMS]; /* Without the layer */
-    double *cells;
-    double *next;         /* Of the next iteration */
-} j3_field_t;
 
 
 /* A face that is to come, of the even or odd iterations where both sets are
@@ -44,24 +36,28 @@ typedef struct j3_side {
     int              neighbour; /* Block; -1: the edge of the grid */
     size_t           length;    /* Of a face, bytes */
     double           *out;
+    double           *stage[2]; /* Staging: a face that comes, and one that goes
+                                 */
     j3_face_t        faces[J3_SETS];
     ucp_st_channel_h channel;
 } j3_side_t;
 
 
 struct j3_block {
-    j3_app_t   *app;
-    int        index;
-    int        first[J3_DIMS]; /* Cell, of the grid */
-    j3_field_t field;
-    j3_side_t  sides[J3_SIDES];
-    int        iteration;
-    int        pending;        /* Operations before it can compute */
-    j3_block_t *ready;         /* Next in the list of those that can */
-    int         num_messages;  /* On the stream, in one direction */
+    j3_app_t    *app;
+    int         index;
+    int         first[J3_DIMS]; /* Cell, of the grid */
+    bench_box_t field;
+    j3_side_t   sides[J3_SIDES];
+    int         iteration;
+    double      began;          /* Its faces are packed from then on, us */
+    double      exchange_us;    /* Sum: from then until all were there */
+    int         pending;        /* Operations before it can compute */
+    j3_block_t  *ready;         /* Next in the list of those that can */
+    int         num_messages;   /* On the stream, in one direction */
     MPI_Request requests[J3_SETS][2 * J3_SIDES]; /* Receives, then sends */
-    MPI_Request all[J3_SETS];  /* MPIX exchange: of a set's requests; of
-                                  st-ready of its receives */
+    MPI_Request all[J3_SETS];   /* MPIX exchange: of a set's requests; of
+                                   st-ready of its receives */
     MPI_Request sends[J3_SETS]; /* The same of its sends */
 };
 
@@ -76,8 +72,10 @@ typedef struct j3_header {
 
 /* A way to exchange faces. Both functions end in j3_block_done(). */
 typedef struct j3_way {
-    void (*send)(j3_side_t *side);
-    void (*recv)(j3_side_t *side);
+    void     (*send)(j3_side_t *side);
+    void     (*recv)(j3_side_t *side);
+    /* Lets operations go on; returns how many are over. */
+    unsigned (*progress)(j3_app_t *app);
 } j3_way_t;
 
 
@@ -91,7 +89,7 @@ struct j3_app {
     int                  iters;
     unsigned             num_sets;       /* Used in turn */
     j3_block_t           *blocks;
-    j3_field_t           reference;      /* All, computed serially */
+    bench_box_t          reference;      /* All, computed serially */
     const j3_way_t       *way;
     j3_block_t           *ready_head;
     j3_block_t           **ready_tail;
@@ -103,6 +101,9 @@ struct j3_app {
     void                 *stream;        /* With the next two: jacobi3d_st.c */
     MPIX_Queue           queue;
     uint64_t             messages;       /* Sends started on the queue so far */
+    MPI_Request          *staged;        /* Two of each side of each block: as
+                                            its stages */
+    int                  *finished;      /* Indexes of those that are over */
 };
 
 
@@ -120,6 +121,7 @@ typedef struct j3_st {
 
 extern const j3_way_t j3_channel;
 extern const j3_way_t j3_metadata;
+extern const j3_way_t j3_staging;
 
 
 /* jacobi3d_block.c */
@@ -130,6 +132,10 @@ void j3_blocks_cleanup(j3_app_t *app);
 
 /* Gives blocks their first values. */
 void j3_blocks_reset(j3_app_t *app);
+
+/* Time of an iteration from the first face that a block packs until it has all
+ * of its neighbours', us: the mean of this rank's blocks. */
+double j3_blocks_exchange_us(const j3_app_t *app);
 
 /* Begins the exchange of faces of an iteration. */
 void j3_block_begin(j3_block_t *block);

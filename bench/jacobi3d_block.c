@@ -6,52 +6,30 @@
 #include <string.h>
 
 
-static size_t field_at(const j3_field_t *field, int x, int y, int z)
-{
-    return ((size_t)x * (field->size[1] + 2) + y) * (field->size[2] + 2) + z;
-}
-
-static size_t field_bytes(const j3_field_t *field)
-{
-    return field_at(field, field->size[0] + 2, 0, 0) * sizeof(double);
-}
-
-static void field_init(j3_field_t *field)
-{
-    field->cells = bench_alloc(field_bytes(field));
-    field->next  = bench_alloc(field_bytes(field));
-}
-
-static void field_cleanup(j3_field_t *field)
-{
-    free(field->cells);
-    free(field->next);
-}
-
 /* The first value of a cell; outside the grid it stays */
 static double field_value(int x, int y, int z)
 {
     return (double)((x * 31 + y * 17 + z * 7 + 100) % 97);
 }
 
-static void field_fill(j3_field_t *field, const int *first)
+static void field_fill(bench_box_t *field, const int *first)
 {
     int x, y, z;
 
     for (x = 0; x < field->size[0] + 2; ++x) {
         for (y = 0; y < field->size[1] + 2; ++y) {
             for (z = 0; z < field->size[2] + 2; ++z) {
-                field->cells[field_at(field, x, y, z)] = field_value(
+                field->cells[bench_box_at(field, x, y, z)] = field_value(
                         first[0] + x, first[1] + y, first[2] + z);
             }
         }
     }
-    memcpy(field->next, field->cells, field_bytes(field));
+    memcpy(field->next, field->cells, bench_box_bytes(field));
 }
 
 /* One iteration. The order of the additions is that of all blocks and of the
  * reference, so that results are equal. */
-static void field_compute(j3_field_t *field)
+static void field_compute(bench_box_t *field)
 {
     size_t row  = field->size[2] + 2;
     size_t page = row * (field->size[1] + 2);
@@ -62,63 +40,14 @@ static void field_compute(j3_field_t *field)
     for (x = 1; x <= field->size[0]; ++x) {
         for (y = 1; y <= field->size[1]; ++y) {
             for (z = 1; z <= field->size[2]; ++z) {
-                i              = field_at(field, x, y, z);
+                i              = bench_box_at(field, x, y, z);
                 field->next[i] = (c[i] + c[i - page] + c[i + page] +
                                   c[i - row] + c[i + row] + c[i - 1] +
                                   c[i + 1]) / 7.0;
             }
         }
     }
-    field->cells = field->next;
-    field->next  = c;
-}
-
-/* The cells of a layer, to or from a buffer. Layer 0 is the one around the
- * field, or in it with 'is_inside'. */
-static void block_copy_face(j3_block_t *block, int side, int is_inside,
-                            double *face)
-{
-    j3_field_t *field = &block->field;
-    int dim           = side / 2;
-    int from[J3_DIMS] = {1, 1, 1};
-    int to[J3_DIMS];
-    int x, y, z;
-
-    memcpy(to, field->size, sizeof(to));
-    from[dim] = (side % 2) ? field->size[dim] + !is_inside : is_inside;
-    to[dim]   = from[dim];
-    for (x = from[0]; x <= to[0]; ++x) {
-        for (y = from[1]; y <= to[1]; ++y) {
-            for (z = from[2]; z <= to[2]; ++z, ++face) {
-                if (is_inside) {
-                    *face = field->cells[field_at(field, x, y, z)];
-                } else {
-                    field->cells[field_at(field, x, y, z)] = *face;
-                }
-            }
-        }
-    }
-}
-
-/* Where a block is in the grid of blocks */
-static void block_place(const j3_app_t *app, int index, int *place)
-{
-    place[2] = index % app->grid[2];
-    place[1] = index / app->grid[2] % app->grid[1];
-    place[0] = index / app->grid[2] / app->grid[1];
-}
-
-static int block_neighbour(const j3_app_t *app, int index, int side)
-{
-    int place[J3_DIMS];
-    int dim = side / 2;
-
-    block_place(app, index, place);
-    place[dim] += (side % 2) ? 1 : -1;
-    if ((place[dim] < 0) || (place[dim] >= app->grid[dim])) {
-        return -1;
-    }
-    return (place[0] * app->grid[1] + place[1]) * app->grid[2] + place[2];
+    bench_box_swap(field);
 }
 
 static void block_init(j3_app_t *app, j3_block_t *block, int index)
@@ -129,22 +58,21 @@ static void block_init(j3_app_t *app, j3_block_t *block, int index)
 
     block->app   = app;
     block->index = index;
-    block_place(app, index, place);
+    bench_box_place(app->grid, index, place);
     for (dim = 0; dim < J3_DIMS; ++dim) {
         block->first[dim]      = app->width[dim] * place[dim] / app->grid[dim];
         block->field.size[dim] = app->width[dim] * (place[dim] + 1) /
                                  app->grid[dim] - block->first[dim];
     }
-    field_init(&block->field);
+    bench_box_init(&block->field);
     for (i = 0; i < J3_SIDES; ++i) {
         side            = &block->sides[i];
         side->block     = block;
-        side->neighbour = block_neighbour(app, index, i);
-        side->length    = sizeof(double);
-        for (dim = 0; dim < J3_DIMS; ++dim) {
-            side->length *= (dim == i / 2) ? 1 : block->field.size[dim];
-        }
-        side->out = bench_alloc(side->length);
+        side->neighbour = bench_box_neighbour(app->grid, index, i, 0);
+        side->length    = bench_box_face_length(&block->field, i);
+        side->out      = bench_alloc(side->length);
+        side->stage[0] = bench_alloc(side->length);
+        side->stage[1] = bench_alloc(side->length);
         for (k = 0; k < J3_SETS; ++k) {
             side->faces[k].block = block;
             side->faces[k].in    = bench_alloc(side->length);
@@ -156,9 +84,11 @@ static void block_cleanup(j3_block_t *block)
 {
     int i;
 
-    field_cleanup(&block->field);
+    bench_box_cleanup(&block->field);
     for (i = 0; i < J3_SIDES; ++i) {
         free(block->sides[i].out);
+        free(block->sides[i].stage[0]);
+        free(block->sides[i].stage[1]);
         free(block->sides[i].faces[0].in);
         free(block->sides[i].faces[1].in);
     }
@@ -176,7 +106,7 @@ void j3_blocks_init(j3_app_t *app, int per_rank)
         block_init(app, &app->blocks[i], app->first_block + i);
     }
     memcpy(app->reference.size, app->width, sizeof(app->width));
-    field_init(&app->reference);
+    bench_box_init(&app->reference);
     field_fill(&app->reference, origin);
     for (i = 0; i < app->iters; ++i) {
         field_compute(&app->reference);
@@ -191,7 +121,7 @@ void j3_blocks_cleanup(j3_app_t *app)
         block_cleanup(&app->blocks[i]);
     }
     free(app->blocks);
-    field_cleanup(&app->reference);
+    bench_box_cleanup(&app->reference);
 }
 
 void j3_blocks_reset(j3_app_t *app)
@@ -200,7 +130,8 @@ void j3_blocks_reset(j3_app_t *app)
 
     for (block = app->blocks; block < app->blocks + app->num_blocks; ++block) {
         field_fill(&block->field, block->first);
-        block->iteration = 0;
+        block->iteration   = 0;
+        block->exchange_us = 0;
     }
     app->num_done   = 0;
     app->ready_head = NULL;
@@ -224,12 +155,13 @@ void j3_block_begin(j3_block_t *block)
     int i;
 
     block->pending = 1; /* This function */
+    block->began   = bench_now_us();
     for (i = 0; i < J3_SIDES; ++i) {
         side = &block->sides[i];
         if (side->neighbour >= 0) {
             block->pending += 2;
             way->recv(side);
-            block_copy_face(block, i, 1, side->out);
+            bench_box_copy_face(&block->field, i, 1, side->out);
             way->send(side);
         }
     }
@@ -241,9 +173,11 @@ void j3_kernel_pack(void *arg)
     j3_block_t *block = arg;
     int i;
 
+    block->began = bench_now_us();
     for (i = 0; i < J3_SIDES; ++i) {
         if (block->sides[i].neighbour >= 0) {
-            block_copy_face(block, i, 1, block->sides[i].out);
+            bench_box_copy_face(&block->field, i, 1,
+                                block->sides[i].out);
         }
     }
 }
@@ -254,10 +188,11 @@ void j3_kernel_compute(void *arg)
     const unsigned set = (unsigned)block->iteration % block->app->num_sets;
     int i;
 
+    block->exchange_us += bench_now_us() - block->began;
     for (i = 0; i < J3_SIDES; ++i) {
         if (block->sides[i].neighbour >= 0) {
-            block_copy_face(block, i, 0,
-                            block->sides[i].faces[set].in);
+            bench_box_copy_face(&block->field, i, 0,
+                                block->sides[i].faces[set].in);
         }
     }
     field_compute(&block->field);
@@ -274,11 +209,22 @@ void j3_block_run(j3_block_t *block)
     }
 }
 
+double j3_blocks_exchange_us(const j3_app_t *app)
+{
+    double sum = 0;
+    int i;
+
+    for (i = 0; i < app->num_blocks; ++i) {
+        sum += app->blocks[i].exchange_us;
+    }
+    return sum / app->num_blocks / app->iters;
+}
+
 uint64_t j3_blocks_check(j3_app_t *app)
 {
-    const j3_field_t *all = &app->reference;
+    const bench_box_t *all = &app->reference;
     uint64_t errors       = 0;
-    const j3_field_t *field;
+    const bench_box_t *field;
     const int *first;
     int i, x, y;
 
@@ -287,8 +233,8 @@ uint64_t j3_blocks_check(j3_app_t *app)
         first = app->blocks[i].first;
         for (x = 1; x <= field->size[0]; ++x) {
             for (y = 1; y <= field->size[1]; ++y) {
-                errors += memcmp(&field->cells[field_at(field, x, y, 1)],
-                                 &all->cells[field_at(all, first[0] + x,
+                errors += memcmp(&field->cells[bench_box_at(field, x, y, 1)],
+                                 &all->cells[bench_box_at(all, first[0] + x,
                                                       first[1] + y,
                                                       first[2] + 1)],
                                  field->size[2] * sizeof(double)) != 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jacobi3d_ways.c - faces by channels, and with metadata first. */
+/* jacobi3d_ways.c - faces by channels, with metadata first, and by MPI from and
+ * to staging buffers, as of a host whose GPU has the faces. */
 #include "jacobi3d.h"
 
 #include <stdlib.h>
@@ -13,6 +14,11 @@ void j3_must(ucs_status_t status, const char *what)
                 ucs_status_string(status));
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
+}
+
+static unsigned way_progress(j3_app_t *app)
+{
+    return ucp_worker_progress(app->worker);
 }
 
 /* All operations of blocks; status is also that which calls return */
@@ -50,8 +56,9 @@ static void way_channel_recv(j3_side_t *side)
 }
 
 const j3_way_t j3_channel = {
-    .send = way_channel_send,
-    .recv = way_channel_recv
+    .send     = way_channel_send,
+    .recv     = way_channel_recv,
+    .progress = way_progress
 };
 
 static int way_side_number(const j3_side_t *side)
@@ -98,8 +105,72 @@ static void way_msg_recv(j3_side_t *side)
 }
 
 const j3_way_t j3_metadata = {
-    .send = way_msg_send,
-    .recv = way_msg_recv
+    .send     = way_msg_send,
+    .recv     = way_msg_recv,
+    .progress = way_progress
+};
+
+/* Of a side: where its requests are, a receive and a send */
+static MPI_Request *way_staged(const j3_side_t *side)
+{
+    const j3_block_t *block = side->block;
+
+    return &block->app->staged[2 * ((block - block->app->blocks) * J3_SIDES +
+                                    way_side_number(side))];
+}
+
+/* Tag: the block that sends, of its rank, and from which side */
+static int way_staged_tag(const j3_side_t *side, int block, int number)
+{
+    return (block % side->block->app->num_blocks) * J3_SIDES + number;
+}
+
+static void way_staged_send(j3_side_t *side)
+{
+    const int tag = way_staged_tag(side, side->block->index,
+                                   way_side_number(side));
+
+    memcpy(side->stage[1], side->out, side->length);
+    bench_check(MPI_Isend(side->stage[1], (int)side->length, MPI_BYTE,
+                          side->neighbour / side->block->app->num_blocks, tag,
+                          MPI_COMM_WORLD, &way_staged(side)[1]), "MPI_Isend");
+}
+
+static void way_staged_recv(j3_side_t *side)
+{
+    const int tag = way_staged_tag(side, side->neighbour,
+                                   way_side_number(side) ^ 1);
+
+    bench_check(MPI_Irecv(side->stage[0], (int)side->length, MPI_BYTE,
+                          side->neighbour / side->block->app->num_blocks, tag,
+                          MPI_COMM_WORLD, &way_staged(side)[0]), "MPI_Irecv");
+}
+
+static unsigned way_staged_progress(j3_app_t *app)
+{
+    int count = 0;
+    j3_side_t *side;
+    int i, index;
+
+    bench_check(MPI_Testsome(2 * app->num_blocks * J3_SIDES, app->staged,
+                             &count, app->finished, MPI_STATUSES_IGNORE),
+                "MPI_Testsome");
+    for (i = 0; i < count; ++i) { /* MPI_UNDEFINED is below 0 */
+        index = app->finished[i];
+        side  = &app->blocks[index / 2 / J3_SIDES].sides[index / 2 % J3_SIDES];
+        if (index % 2 == 0) {
+            memcpy(side->faces[side->block->iteration % J3_SETS].in,
+                   side->stage[0], side->length);
+        }
+        j3_block_done(side->block);
+    }
+    return (count > 0) ? (unsigned)count : 0;
+}
+
+const j3_way_t j3_staging = {
+    .send     = way_staged_send,
+    .recv     = way_staged_recv,
+    .progress = way_staged_progress
 };
 
 static void way_face_received(void *arg, ucs_status_t status, size_t length)
@@ -217,8 +288,14 @@ void j3_ways_open(j3_app_t *app)
     ucp_st_channel_ctx_params_t params = {
         .field_mask = UCP_ST_CHANNEL_CTX_PARAM_FIELD_UCP_WORKER
     };
+    const int num_staged = 2 * app->num_blocks * J3_SIDES;
     int i;
 
+    app->staged   = bench_alloc(num_staged * sizeof(*app->staged));
+    app->finished = bench_alloc(num_staged * sizeof(*app->finished));
+    for (i = 0; i < num_staged; ++i) {
+        app->staged[i] = MPI_REQUEST_NULL;
+    }
     way_open_ucp(app);
     params.ucp_worker = app->worker;
     j3_must(ucp_st_channel_ctx_create(&params, &app->ctx),
@@ -245,4 +322,6 @@ void j3_ways_close(j3_app_t *app)
     ucp_worker_destroy(app->worker); /* With its endpoints */
     ucp_cleanup(app->context);
     free(app->eps);
+    free(app->finished);
+    free(app->staged);
 }

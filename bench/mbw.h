@@ -5,7 +5,8 @@
  *
  * An iteration is a window: so many messages from each rank of a pair to the
  * other one, each with a place of its own at both ends, and then the knowledge
- * on both sides that all of them have come. Used by the main thread, and by
+ * on both sides that all of them have come. Or it is the registration of memory
+ * as long as a message, by all ranks at a time. Used by the main thread, and by
  * streams that this one waits for.
  */
 #ifndef MBW_H_
@@ -48,6 +49,7 @@ typedef struct mbw_exchange {
 /* A variant. All slots are filled. */
 struct mbw_ops {
     unsigned num_sets; /* Receive buffers used in turn */
+    int      is_still; /* Nothing is moved */
     /* Makes and matches requests. Collective of a pair. */
     void     (*init)(mbw_exchange_t *ex);
     /* Brings a run to its start; not timed. A barrier of all ranks follows. */
@@ -65,6 +67,7 @@ extern const mbw_ops_t mbw_put_ops;
 extern const mbw_ops_t mbw_put_strict_ops;
 extern const mbw_ops_t mbw_get_ops;
 extern const mbw_ops_t mbw_get_strict_ops;
+extern const mbw_ops_t mbw_reg_ops;
 
 
 /* Allocates windows of messages of up to 'max_size'. 'rank', 'peer', 'by_mpi'

@@ -11,6 +11,8 @@
  *
  * A strict put takes effect behind those before it, so that the signal of the
  * last one tells of all; relaxed ones have to be waited for before it is sent.
+ *
+ * And registration alone.
  */
 #include "mbw.h"
 
@@ -19,6 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MBW_MAX_REGS 1024
+#define MBW_PAGE     4096
 
 /* What is registered: the words, what is sent, where what is sent arrives. */
 enum {
@@ -48,6 +53,8 @@ static struct {
     ucp_st_mem_h    memhs[MBW_RMA_LAST]; /* Of one trial, as are the keys */
     ucp_st_rkey_h   rkeys[MBW_RMA_LAST];
     ucp_st_lane_t   lane;
+    ucp_st_mem_h    regs[MBW_MAX_REGS];  /* Of registration alone */
+    int             num_regs;
 } mbw_rma;
 
 
@@ -376,4 +383,46 @@ const mbw_ops_t mbw_get_strict_ops = {
     .prepare  = mbw_rma_prepare,
     .run      = mbw_get_strict_run,
     .cleanup  = mbw_rma_cleanup
+};
+
+static void mbw_reg_cleanup(mbw_exchange_t *ex)
+{
+    (void)ex;
+    while (mbw_rma.num_regs > 0) {
+        mbw_rma_must("ucp_st_mem_dereg",
+                     ucp_st_mem_dereg(mbw_rma.regs[--mbw_rma.num_regs]));
+    }
+}
+
+static void mbw_reg_init(mbw_exchange_t *ex)
+{
+    (void)ex;
+}
+
+/* The same memory each time, from the begin of a page if there is room. It is
+ * given back when the time is over, unless there are very many. */
+static void mbw_reg_run(mbw_exchange_t *ex, int count)
+{
+    const mbw_data_t *data = ex->data;
+    const size_t skip      = -(uintptr_t)data->send % MBW_PAGE;
+    uint8_t *const memory  = data->send +
+                             ((skip + data->size <= data->length) ? skip : 0);
+
+    for (; count > 0; --count) {
+        if (mbw_rma.num_regs == MBW_MAX_REGS) {
+            mbw_reg_cleanup(ex);
+        }
+        mbw_rma_must("ucp_st_mem_reg",
+                     ucp_st_mem_reg(mbw_rma.worker, memory, data->size,
+                                    &mbw_rma.regs[mbw_rma.num_regs++]));
+    }
+}
+
+const mbw_ops_t mbw_reg_ops = {
+    .num_sets = 1,
+    .is_still = 1,
+    .init     = mbw_reg_init,
+    .prepare  = mbw_reg_cleanup,
+    .run      = mbw_reg_run,
+    .cleanup  = mbw_reg_cleanup
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * pingpong.h - round trips of two ranks: pack kernel, send, receive, unpack
- * kernel, and back.
+ * kernel, and back; or without these kernels, with one that takes a given time
+ * between a receive and what follows, or with none.
  *
  * With the stream of a GPU the data, the messages and the kernels are the GPU's
  * (pingpong_device.c). Host-driven MPI, which cannot be expected to know its
@@ -50,6 +51,10 @@ typedef struct pp_data {
     unsigned received;           /* Messages unpacked so far */
     int      is_staged;          /* Messages of a GPU go by way of the host */
     int      full;               /* New payload and full check for each use */
+    int      kernel_us;          /* In place of both kernels, in runs that are
+                                    timed: one of this time behind each message
+                                    that came; 0: none; below 0: both kernels */
+    int      is_packed;          /* Of this run: by both kernels */
     uint64_t errors;             /* Messages with wrong data */
 } pp_data_t;
 
@@ -108,9 +113,12 @@ void pp_data_cleanup(pp_data_t *data);
  * spoiled. */
 void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full);
 
-/* Enqueue what packs a message, and what unpacks one. */
+/* Enqueue what packs a message, and what unpacks one; or what stands for it. */
 void pp_data_pack(pp_data_t *data);
 void pp_data_unpack(pp_data_t *data);
+
+/* Whether that is nothing: there is no stream to wait for. */
+int pp_data_is_bare(const pp_data_t *data);
 
 /* What host-driven MPI sends, and receives at a use. */
 uint8_t *pp_data_mpi_send(const pp_data_t *data);
@@ -122,6 +130,9 @@ void pp_device_cleanup(pp_data_t *data);
 void pp_device_reset(pp_data_t *data);
 void pp_device_pack(pp_data_t *data);
 void pp_device_unpack(pp_data_t *data);
+
+/* Fetches a message that no kernel has unpacked, to the host's part. */
+void pp_device_fetch_message(pp_data_t *data, unsigned set);
 
 /* Fetches what was received last, and counts the messages that kernels found
  * wrong. */

@@ -98,15 +98,21 @@ void pp_data_reset(pp_data_t *data, size_t size, const pp_ops_t *ops, int full)
     data->sent      = 0;
     data->received  = 0;
     data->full      = full;
+    data->is_packed = 1;
     data->errors    = 0;
     pp_fill(data, 0);
     memset(data->sink, 0xee, size);
     if (data->device != NULL) {
         pp_device_reset(data);
-        return;
+    } else {
+        for (set = 0; set < PP_NUM_SETS; ++set) {
+            memset(data->recv[set], 0xee, size);
+        }
     }
-    for (set = 0; set < PP_NUM_SETS; ++set) {
-        memset(data->recv[set], 0xee, size);
+    if (!full && (data->kernel_us >= 0)) { /* One message for all uses */
+        pp_data_pack(data);
+        bench_stream_synchronize(data->stream);
+        data->is_packed = 0;
     }
 }
 
@@ -143,7 +149,7 @@ void pp_data_pack(pp_data_t *data)
 {
     if (data->device != NULL) {
         pp_device_pack(data);
-    } else {
+    } else if (data->is_packed) {
         bench_stream_launch(data->stream, pp_kernel_pack, data);
     }
 }
@@ -152,9 +158,20 @@ void pp_data_unpack(pp_data_t *data)
 {
     if (data->device != NULL) {
         pp_device_unpack(data);
-    } else {
+    } else if (data->is_packed) {
         bench_stream_launch(data->stream, pp_kernel_unpack, data);
+    } else {
+        ++data->received;
     }
+    if (!data->is_packed && (data->kernel_us > 0)) {
+        bench_stream_spin(data->stream, data->kernel_us);
+    }
+}
+
+int pp_data_is_bare(const pp_data_t *data)
+{
+    return !data->is_packed && (data->kernel_us == 0) &&
+           ((data->device == NULL) || !data->is_staged);
 }
 
 uint8_t *pp_data_mpi_send(const pp_data_t *data)
@@ -176,12 +193,21 @@ uint8_t *pp_data_mpi_recv(const pp_data_t *data, unsigned use)
 uint64_t pp_data_check(pp_data_t *data, unsigned count)
 {
     unsigned last = count - 1;
+    unsigned set  = last % data->num_sets;
 
-    if (data->device != NULL) {
+    if (!data->is_packed) {
+        if (data->device != NULL) {
+            pp_device_fetch_message(data, set);
+        }
+        memcpy(data->sink, (data->device != NULL) ?
+                                   data->device->recv[set].host :
+                                   data->recv[set], data->size);
+    } else if (data->device != NULL) {
         pp_device_fetch(data, count);
     }
     if ((data->received != count) ||
-        pp_is_wrong(data, data->full ? last : 0, last)) {
+        pp_is_wrong(data, data->full ? last : 0,
+                    data->is_packed ? last : 0)) {
         ++data->errors;
     }
     if (data->errors > 0) {

@@ -82,8 +82,11 @@ void pp_device_pack(pp_data_t *data)
         .to   = bench_address(device->send.message)
     };
 
-    pp_device_run(data, BENCH_KERNEL_PP_PACK, data->rank, device->packs++,
-                  &args);
+    if (data->is_packed) {
+        pp_device_run(data, BENCH_KERNEL_PP_PACK, data->rank, device->packs,
+                      &args);
+    }
+    ++device->packs;
     if (data->is_staged) {
         bench_area_fetch_part(data->stream, &device->send, data->size);
     }
@@ -103,8 +106,20 @@ void pp_device_unpack(pp_data_t *data)
     if (data->is_staged) {
         bench_area_store_part(data->stream, recv, data->size);
     }
-    pp_device_run(data, BENCH_KERNEL_PP_UNPACK, !data->rank, device->unpacks++,
-                  &args);
+    if (data->is_packed) {
+        pp_device_run(data, BENCH_KERNEL_PP_UNPACK, !data->rank,
+                      device->unpacks, &args);
+    }
+    ++device->unpacks;
+}
+
+void pp_device_fetch_message(pp_data_t *data, unsigned set)
+{
+    pp_device_t *device = data->device;
+
+    bench_area_fetch_part(data->stream, &device->recv[set], data->size);
+    bench_stream_synchronize(data->stream);
+    data->received = device->unpacks;
 }
 
 void pp_device_fetch(pp_data_t *data, unsigned count)

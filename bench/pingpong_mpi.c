@@ -35,6 +35,9 @@ static void pp_mpi_prepare(pp_exchange_t *ex)
 
 static void pp_mpi_synchronize(pp_exchange_t *ex)
 {
+    if (pp_data_is_bare(ex->data)) {
+        return;
+    }
     bench_check(MPIX_Host_stream_synchronize(ex->stream.handle),
                 "MPIX_Host_stream_synchronize");
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_jacobi3d.c - benchmark: Jacobi's method in three dimensions, in more
- * blocks than ranks, which exchange faces by channels, with metadata first, or
- * by matched requests on a stream; weak and strong scaling. The proxy
- * application of the paper on GPU-aware communication in Charm++, on host
- * memory.
+ * blocks than ranks, which exchange faces by MPI from and to staging buffers,
+ * by channels, with metadata first, or by matched requests on a stream; weak
+ * and strong scaling. The proxy application of the paper on GPU-aware
+ * communication in Charm++, on host memory.
  *
  * The variants take turns. After each trial all fields are compared bit by bit
  * with a serial computation.
@@ -29,6 +29,8 @@ typedef struct j3_bench {
     j3_options_t   opts;
     j3_app_t       app;
     bench_result_t results[BENCH_NUM_VARIANTS];
+    double         exchange_us[BENCH_NUM_VARIANTS][BENCH_MAX_TRIALS];
+    char           more[BENCH_NUM_VARIANTS][64]; /* Of the JSON */
     bench_report_t report;
 } j3_bench_t;
 
@@ -42,9 +44,10 @@ static const j3_st_t *const j3_sts[BENCH_NUM_VARIANTS] = {
 static const char j3_help[] =
         "Usage: mpirun -n N st_jacobi3d [options]\n"
         "Jacobi's method on a grid in three dimensions, in several blocks a "
-        "rank; time\nof an iteration. channel, metadata: driven by messages. "
-        "st, st-ready: on a\nstream, each block's messages an exchange; "
-        "st-single: each by itself.\nThe stream is the host's, not a GPU's.\n"
+        "rank; time\nof an iteration. channel, metadata: driven by messages; "
+        "staging: so, by MPI from\nbuffers to which faces are copied. st, "
+        "st-ready: on a stream, each block's\nmessages an exchange; st-single: "
+        "each by itself. The stream is the host's, not a\nGPU's.\n"
         "\n"
         "  --mode MODE      weak: the grid grows with the ranks; strong (weak)"
         "\n"
@@ -116,7 +119,7 @@ static void j3_progress(j3_app_t *app)
 {
     j3_block_t *block;
 
-    if (ucp_worker_progress(app->worker) == 0 && (app->ready_head == NULL)) {
+    if ((app->way->progress(app) == 0) && (app->ready_head == NULL)) {
         sched_yield();
     }
     block = app->ready_head;
@@ -129,14 +132,20 @@ static void j3_progress(j3_app_t *app)
     }
 }
 
+static const j3_way_t *j3_way(unsigned variant)
+{
+    return (variant == BENCH_VARIANT_CHANNEL) ? &j3_channel :
+           (variant == BENCH_VARIANT_STAGING) ? &j3_staging :
+                                                &j3_metadata;
+}
+
 /* All iterations; returns the time, s. */
 static double j3_run_blocks(j3_app_t *app, int variant)
 {
     double time;
     int i;
 
-    app->way      = ((1u << variant) == BENCH_VARIANT_CHANNEL) ? &j3_channel :
-                                                                 &j3_metadata;
+    app->way      = j3_way(1u << variant);
     app->num_sets = J3_SETS;
     j3_meet(app);
     time = MPI_Wtime();
@@ -182,15 +191,39 @@ static void j3_trial(void *arg, int variant, int trial)
     j3_bench_t *bench      = arg;
     j3_app_t *app          = &bench->app;
     bench_result_t *result = &bench->results[variant];
-    double time;
+    double time, exchange_us;
 
     j3_blocks_reset(app);
     time            = (j3_sts[variant] == NULL) ?
                       j3_run_blocks(app, variant) :
                       j3_run_st(app, j3_sts[variant], result, trial);
     result->errors += j3_blocks_check(app);
+    exchange_us     = bench_max(j3_blocks_exchange_us(app));
     if (trial >= 0) {
-        result->time_us[trial] = time * 1e6 / app->iters;
+        result->time_us[trial]              = time * 1e6 / app->iters;
+        bench->exchange_us[variant][trial] = exchange_us;
+    }
+}
+
+/* The time of communication apart: as members of rows, and as lines. */
+static void j3_add_exchanges(j3_bench_t *bench)
+{
+    const bench_options_t *opts = &bench->opts.common;
+    st_report_stats_t stats;
+    int variant;
+
+    for (variant = 0; variant < BENCH_NUM_VARIANTS; ++variant) {
+        if (opts->variants & (1u << variant)) {
+            st_report_stats_get(bench->exchange_us[variant], opts->trials,
+                                &stats);
+            snprintf(bench->more[variant], sizeof(bench->more[variant]),
+                     ",\"exchange_us\":%.4f", stats.median);
+            bench->results[variant].more = bench->more[variant];
+            if (bench->app.rank == 0) {
+                printf("%-9s exchange of faces apart: %.2f us\n",
+                       bench_variants[variant], stats.median);
+            }
+        }
     }
 }
 
@@ -218,6 +251,7 @@ static int j3_run(j3_bench_t *bench)
     j3_blocks_init(app, bench->opts.per_rank);
     j3_ways_open(app);
     bench_run(&bench->opts.common, -1, j3_trial, bench);
+    j3_add_exchanges(bench);
     errors = bench_report_add(&bench->report, &bench->opts.common,
                               j3_face_length(app), bench->results,
                               MPI_COMM_WORLD);
@@ -244,8 +278,9 @@ int main(int argc, char **argv)
     static j3_bench_t bench = {
         .opts = {
             .common   = {
-                .known    = BENCH_VARIANT_METADATA | BENCH_VARIANT_CHANNEL |
-                            BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE,
+                .known    = BENCH_VARIANT_STAGING | BENCH_VARIANT_METADATA |
+                            BENCH_VARIANT_CHANNEL | BENCH_VARIANTS_ST |
+                            BENCH_VARIANT_SINGLE,
                 .baseline = BENCH_VARIANT_METADATA
             },
             .mode     = "weak",

@@ -5,7 +5,8 @@
  *
  * Variants take turns within each trial of a size. A trial makes its requests,
  * then runs some round trips whose payload changes every time and is checked in
- * full, then those that are timed. The first trial of a size only warms up.
+ * full, then those that are timed, of which the last payload is checked. The
+ * first trial of a size only warms up.
  */
 #include "bench_gpu.h"
 #include "pingpong.h"
@@ -29,6 +30,7 @@ typedef struct pp_options {
     size_t          max;
     int             factor;
     int             iters;
+    int             kernel_us;
 } pp_options_t;
 
 
@@ -57,6 +59,9 @@ static const char pp_help[] =
         "  --factor N       from one size to the next (4)\n"
         "  --iters N        round trips timed together (20); above 1m\n"
         "                   fewer, but not below 30\n"
+        "  --kernel-us N    a kernel of N us between a receive and what "
+        "follows, in place\n                   of those that pack and unpack; "
+        "0: none\n"
         BENCH_MEMORY_HELP BENCH_STREAM_HELP;
 
 
@@ -69,6 +74,7 @@ static int pp_parse(pp_options_t *opts, bench_stream_t *stream, int argc,
         {.name = "max", .min = 1, .max = PP_MAX_SIZE, .size = &opts->max},
         {.name = "factor", .min = 2, .max = 1024, .number = &opts->factor},
         {.name = "iters", .min = 1, .max = 1000000, .number = &opts->iters},
+        {.name = "kernel-us", .max = 1000000, .number = &opts->kernel_us},
         {.name = "memory", .text = &stream->memory},
         {.name = "stream", .text = &stream->name},
         {.name = NULL}
@@ -164,6 +170,7 @@ static uint64_t pp_run(pp_app_t *app)
                  (unsigned)((app->opts.iters > PP_CHECK_COUNT) ?
                                     app->opts.iters :
                                     PP_CHECK_COUNT));
+    app->data.kernel_us = app->opts.kernel_us;
     if (app->opts.common.variants & (BENCH_VARIANTS_ST | BENCH_VARIANTS_ONCE)) {
         bench_check(MPIX_Queue_init(ex->stream.queue, ex->stream.handle,
                                     &ex->queue), "MPIX_Queue_init");
@@ -204,8 +211,9 @@ static int pp_main(pp_app_t *app, int rank)
     }
 
     snprintf(app->report.params, sizeof(app->report.params),
-             "\"iters\":%d,\"trials\":%d,\"memory\":\"%s\",",
-             app->opts.iters, app->opts.common.trials, ex->stream.memory);
+             "\"iters\":%d,\"kernel_us\":%d,\"trials\":%d,\"memory\":\"%s\",",
+             app->opts.iters, app->opts.kernel_us, app->opts.common.trials,
+             ex->stream.memory);
     ret = bench_report_finish(&app->report, &app->opts.common, ex->messages);
     return (errors == 0) ? ret : -1;
 }
@@ -221,10 +229,11 @@ int main(int argc, char **argv)
                          BENCH_VARIANT_MPI_DEVICE |
                          BENCH_VARIANT_NCCL | BENCH_VARIANT_NVSHMEM
             },
-            .min    = 8,
-            .max    = 1ul << 20,
-            .factor = 4,
-            .iters  = 20
+            .min       = 8,
+            .max       = 1ul << 20,
+            .factor    = 4,
+            .iters     = 20,
+            .kernel_us = -1
         },
         .exchange.stream = {.name = "host"},
         .report.bench = "st_pingpong"

@@ -27,6 +27,7 @@
 #define ST_WRT_MAX_STREAMS 256
 #define ST_WRT_MAX_TRIALS  101
 #define ST_WRT_MAX_COUNT   100000
+#define ST_WRT_MAX_WAIT_US 1000000
 #define ST_WRT_MAX_ROWS    64
 #define ST_WRT_LINE        64  /* Bytes that no two streams share */
 #define ST_WRT_POLL_US     20  /* Until a stream is surely at its wait */
@@ -85,6 +86,8 @@ typedef struct st_wrt {
     size_t              trials;
     size_t              count;       /* Reactions of a trial */
     size_t              max_streams;
+    size_t              wait_us;     /* From a wait to its store; 0: as long as
+                                        it takes to get there */
     ucs_gstream_type_t  type;
     char                text[ST_STREAM_TEXT_MAX]; /* What runs the streams */
     st_wrt_row_t        rows[ST_WRT_MAX_ROWS];
@@ -236,21 +239,24 @@ static void close_streams(st_wrt_t *bench, const st_wrt_row_t *row)
     }
 }
 
-/* Lets the streams get to where the measurement begins. */
-static void let_wait(const st_wrt_row_t *row)
+/* Lets the streams get to where the measurement begins; or, if it was asked
+ * for, just so much time pass. */
+static void let_wait(const st_wrt_t *bench, const st_wrt_row_t *row)
 {
+    const size_t wait_us     = (bench->wait_us > 0) ? bench->wait_us :
+                                                      ST_WRT_POLL_US;
     const struct timespec ts = {
         .tv_nsec = ST_WRT_SLEEP_US * 1000
     };
     double start             = now_us();
 
-    if (row->variant->sleeps) {
+    if (row->variant->sleeps && (bench->wait_us == 0)) {
         (void)nanosleep(&ts, NULL);
         return;
     }
     do {
         sched_yield();
-    } while ((now_us() - start) < ST_WRT_POLL_US);
+    } while ((now_us() - start) < (double)wait_us);
 }
 
 /* One reaction, in microseconds. */
@@ -285,7 +291,7 @@ static double run_row(st_wrt_t *bench, st_wrt_row_t *row)
     for (i = 0; i < bench->count; ++i) {
         stream              = &bench->streams[i % row->num_streams];
         round               = 1 + (i / row->num_streams);
-        let_wait(row);
+        let_wait(bench, row);
         bench->reactions[i] = run_round(row->variant, stream, round);
         enqueue_wait(row->variant, stream, round + 1);
     }
@@ -390,8 +396,8 @@ static int write_json(st_wrt_t *bench)
     st_report_json_string(file, "provider", "none");
     st_report_json_string(file, "stream", st_stream_name(bench->type));
     st_report_json_string(file, "stream_device", bench->text);
-    fprintf(file, "\"ranks\":1,\"trials\":%zu,\"count\":%zu,", bench->trials,
-            bench->count);
+    fprintf(file, "\"ranks\":1,\"trials\":%zu,\"count\":%zu,\"wait_us\":%zu,",
+            bench->trials, bench->count, bench->wait_us);
     st_report_json_machine(file);
     fprintf(file, "\"rows\":[");
     for (i = 0; i < bench->num_rows; ++i) {
@@ -411,6 +417,8 @@ static void usage(FILE *file)
             "which the stream\nthat waits for it goes on, against the number "
             "of streams that wait.\n\n"
             "  --streams N  most streams that wait, 1 to %d (32)\n"
+            "  --wait-us N  time from a stream's wait to the store, 1 to %d "
+            "(%d, or %d for\n               streams that sleep)\n"
             "  --trials N   repetitions, all taking turns, 1 to %d (9)\n"
             "  --count N    reactions of a trial, 1 to %d (200)\n"
             "  --stream TYPE  host, hip or cuda (host). Streams of GPUs have "
@@ -419,6 +427,7 @@ static void usage(FILE *file)
             "a store of the stream\n"
             "  --json FILE  write the report to a file\n"
             "  --help       print this and stop\n", ST_WRT_MAX_STREAMS,
+            ST_WRT_MAX_WAIT_US, ST_WRT_POLL_US, ST_WRT_SLEEP_US,
             ST_WRT_MAX_TRIALS, ST_WRT_MAX_COUNT);
 }
 
@@ -444,6 +453,9 @@ static int parse_option(st_wrt_t *bench, int opt)
     case 's':
         return st_number_option("streams", 1, ST_WRT_MAX_STREAMS,
                                 &bench->max_streams);
+    case 'w':
+        return st_number_option("wait-us", 1, ST_WRT_MAX_WAIT_US,
+                                &bench->wait_us);
     case 't':
         return st_number_option("trials", 1, ST_WRT_MAX_TRIALS, &bench->trials);
     case 'c':
@@ -466,6 +478,7 @@ static int parse(st_wrt_t *bench, int argc, char **argv)
 {
     static const struct option options[] = {
         {"streams", required_argument, NULL, 's'},
+        {"wait-us", required_argument, NULL, 'w'},
         {"trials", required_argument, NULL, 't'},
         {"count", required_argument, NULL, 'c'},
         {"stream", required_argument, NULL, 'g'},

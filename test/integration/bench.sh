@@ -284,7 +284,7 @@ refused()
 test_numbers()
 {
     refused st_cost trials pairs ops idle
-    refused st_wrt streams trials count
+    refused st_wrt streams wait-us trials count
     refused st_trig max trials count
     refused st_ucx max trials count
     refused st_channel min max factor trials count
@@ -494,9 +494,9 @@ test_figures()
     expect_figure 0 '^003-5 +in part .*Round trip' --list
     grep -q '^  *streams and memory of the host, not of a GPU; ' "$temp/out" ||
         fail "it does not say what is less"
-    grep -A 1 '^004-25 *no ' "$temp/out" | grep -q 'no benchmark yet: no multi' ||
+    grep -A 1 '^002-17 *no ' "$temp/out" | grep -q 'no benchmark yet: there is no' ||
         fail "it does not say why it cannot be made"
-    expect_figure 77 '^paper-figure: 004-25 cannot be made here: no benchmark' 004-25
+    expect_figure 77 '^paper-figure: 002-17 cannot be made here: no benchmark' 002-17
     expect_figure 77 'needs a card that is not emulated' 001-4
     expect_figure 77 'needs 2 ranks: there are processors' --per-node 1 003-5
     expect_figure 0 '^st-ready +256 B .* 0.51..0.88 .text.; 0.58 .data.' --quick 003-5
@@ -514,6 +514,8 @@ for value in all['values']:
     sed -n '/^003-5:/,$p' "$temp/out" >"$temp/first"
     expect_figure 0 '^003-5' --from "$temp/all.json"
     sed -n '/^003-5:/,$p' "$temp/out" | cmp - "$temp/first" || fail "another table"
+    expect_figure 0 '^metadata +2 .* 1.1..12.4 .text.' --quick --runs 1 \
+        --per-node 2 002-15
     make_srun
     expect_figure 0 '^st +8 B' --quick --runs 1 --launch "$temp/srun --mpi=pmix" \
         --per-node 2 --memory mpi 003-5

@@ -6,6 +6,7 @@
 
 STANDIN_KERNEL(bench_pp_pack, bench_kernel_pp_t)
 STANDIN_KERNEL(bench_pp_unpack, bench_kernel_pp_t)
+STANDIN_KERNEL(bench_spin, bench_kernel_spin_t)
 STANDIN_KERNEL(bench_faces_pack, bench_kernel_faces_t)
 STANDIN_KERNEL(bench_faces_interior, bench_kernel_faces_t)
 STANDIN_KERNEL(bench_faces_unpack, bench_kernel_faces_t)
@@ -15,6 +16,7 @@ STANDIN_KERNEL(bench_life_step, bench_kernel_life_t)
 const standin_kernel_t standin_kernels[] = {
     STANDIN_KERNEL_ENTRY(bench_pp_pack, bench_kernel_pp_t),
     STANDIN_KERNEL_ENTRY(bench_pp_unpack, bench_kernel_pp_t),
+    STANDIN_KERNEL_ENTRY(bench_spin, bench_kernel_spin_t),
     STANDIN_KERNEL_ENTRY(bench_faces_pack, bench_kernel_faces_t),
     STANDIN_KERNEL_ENTRY(bench_faces_interior, bench_kernel_faces_t),
     STANDIN_KERNEL_ENTRY(bench_faces_unpack, bench_kernel_faces_t),

@@ -134,6 +134,9 @@ int hipDeviceGetAttribute(int *value, int attribute, int device)
     case 4: /* hipDeviceAttributeCanUseHostPointerForRegisteredMem */
         number = 91;
         break;
+    case 5: /* hipDeviceAttributeClockRate */
+        number = 13;
+        break;
     case 9: /* hipDeviceAttributeConcurrentManagedAccess */
         number = 89;
         break;
