@@ -70,6 +70,7 @@ void gpu_place_get(const gpu_t *gpu, gpu_place_t *place, int where,
         CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(length + skip,
                                                (void**)&place->start), UCS_OK);
     } else if (where == GPU_PINNED) {
+        gpu_set_device(gpu, 0);
         place->start = rt_host_alloc(gpu->rt, length + skip);
         CU_ASSERT_PTR_NOT_NULL_FATAL(place->start);
     } else if (where == GPU_MANAGED) {

@@ -381,6 +381,56 @@ static void run_early(gpu_t *gpu)
 
 GPU_CASES(early, "direct", run_early)
 
+/* The first side's queue is on a stream of device 1, which starts what that has
+ * in memory of the host: the other side's buffer is in device 0 */
+static void run_two_devices(gpu_t *gpu, int is_reached)
+{
+    st_side_t *side = &gpu->side[ST_A];
+    gpu_place_t places[3];
+
+    gpu_place_get(gpu, &places[0], GPU_PINNED, LENGTH, 0);
+    gpu_place_get(gpu, &places[1], GPU_SHARED, LENGTH, 0);
+    gpu_place_get(gpu, &places[2], 0, LENGTH, 0);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(side->queue), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_destroy(side->stream), UCS_OK);
+    gpu_set_device(gpu, 1);
+    CU_ASSERT_EQUAL(st_any_stream(&side->stream), UCS_OK);
+    side->queue = st_queue(side, side->stream);
+    gpu_set_device(gpu, 0);
+    CU_ASSERT_EQUAL(is_kernel(gpu, places[0].buffer, places[2].buffer),
+                    is_reached);
+    CU_ASSERT_EQUAL(is_kernel(gpu, places[1].buffer, places[2].buffer),
+                    is_reached);
+    CU_ASSERT(is_kernel(gpu, places[0].buffer, places[1].buffer));
+    st_drain(&gpu->pair);
+    gpu_place_put(gpu, &places[0]);
+    gpu_place_put(gpu, &places[1]);
+    gpu_place_put(gpu, &places[2]);
+}
+
+static void run_reached(gpu_t *gpu)
+{
+    run_two_devices(gpu, 1);
+    CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).proxied, 0);
+}
+
+static void run_apart(gpu_t *gpu)
+{
+    run_two_devices(gpu, 0);
+}
+
+static void run_devices(const char *tcase, int is_hip, int is_reached)
+{
+    if (rt_is_child(tcase, is_reached ? "STANDIN_PEER=1" : "STANDIN_PEER=0")) {
+        gpu_run(is_hip, "direct", is_reached ? run_reached : run_apart);
+    }
+}
+
+ST_CASE_CALL(reached_hip, run_devices("reached_hip", 1, 1))
+ST_CASE_CALL(reached_cuda, run_devices("reached_cuda", 0, 1))
+ST_CASE_CALL(apart_hip, run_devices("apart_hip", 1, 0))
+ST_CASE_CALL(apart_cuda, run_devices("apart_cuda", 0, 0))
+
 /* Memory of ucp_st_mem_alloc() with a file of its own is unmapped when it was
  * freed, its operations are gone, and no stream waits */
 static void run_unmapped(gpu_t *gpu)
