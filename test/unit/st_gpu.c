@@ -167,6 +167,16 @@ ucs_status_t gpu_op_status(ucp_st_op_h op)
     return attr.status;
 }
 
+ucs_status_t gpu_try_use(st_side_t *side, ucp_st_op_h op)
+{
+    ucs_status_t status = ucp_st_enqueue_start(side->queue, op);
+
+    if (status == UCS_OK) {
+        status = ucp_st_enqueue_wait(side->queue, op);
+    }
+    return (status == UCS_OK) ? ucp_st_queue_wait(side->queue, NULL) : status;
+}
+
 void gpu_hold(const gpu_t *gpu, unsigned what)
 {
     if (!gpu->is_real) {

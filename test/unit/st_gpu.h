@@ -74,6 +74,9 @@ void gpu_check_goes_on(st_side_t *side);
 /** Why an operation has failed, or UCS_OK. */
 ucs_status_t gpu_op_status(ucp_st_op_h op);
 
+/** Start a use, and wait for it; the first error of the calls. */
+ucs_status_t gpu_try_use(st_side_t *side, ucp_st_op_h op);
+
 /** Have a stand-in hold what takes long on a GPU (STANDIN_HOLD_*); 0: nothing
  *  more. A GPU does as it likes. */
 void gpu_hold(const gpu_t *gpu, unsigned what);
