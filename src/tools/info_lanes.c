@@ -34,7 +34,7 @@ static int info_query(ucs_gstream_type_t type, ucs_gstream_type_attr_t *attr)
     return status == UCS_OK;
 }
 
-/* How lane direct moves messages between buffers in devices */
+/* How lane direct moves messages between buffers that devices reach */
 static void info_tiers(void)
 {
     ucs_gstream_type_attr_t attr;
@@ -45,7 +45,8 @@ static void info_tiers(void)
             (ucs_gstream_query_type((ucs_gstream_type_t)type, &attr) ==
              UCS_OK) &&
             info_query((ucs_gstream_type_t)type, &attr)) {
-            printf("#   from device to device of %s: by %s%s\n", attr.name,
+            printf("#   between buffers that %s's devices reach: by %s%s\n",
+                   attr.name,
                    !strcmp(attr.kernels, "loaded") ? "kernels" :
                                                      "threads, as no kernels "
                                                      "of the library: ",
