@@ -254,6 +254,12 @@ size_t ucp_st_rma_number_size(ucp_st_number_t number);
 void ucp_st_rma_add(ucp_st_number_t number, void *sums, const void *numbers,
                     size_t length);
 
+/** Make the command that ends the span of an operation's start, if events are
+ *  recorded; how many commands. `cmd` is in the scratch of the operation's
+ *  queue. */
+size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
+                            ucs_gstream_cmd_t *cmd);
+
 /** A lane's functions, and those of a way's. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
 
