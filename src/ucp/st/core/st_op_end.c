@@ -176,6 +176,7 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
         component->queue.fail(queue);
     }
     ucp_st_op_fail_unbegun(queue);
+    __atomic_store_n(&queue->is_stopped, 1, __ATOMIC_RELEASE);
 }
 
 void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how)

@@ -40,6 +40,7 @@ void ucp_st_rma_reap(ucp_st_worker_h worker)
     unsigned rounds = 0;
     int is_behind;
 
+    ucp_st_rma_wait_reap(worker);
     do {
         ucp_st_worker_lock(worker);
         ucp_st_lanes_progress_all(worker);
@@ -625,6 +626,7 @@ static int ucp_st_rma_peer_is_used(ucp_st_peer_t *peer)
 
 static int ucp_st_rma_peer_is_awaited(ucp_st_peer_t *peer)
 {
+    ucp_st_rma_wait_reap(peer->worker);
     return __atomic_load_n(&ucp_st_rma_peer(peer)->num_waits,
                            __ATOMIC_RELAXED) > 0;
 }
@@ -683,7 +685,7 @@ static int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
 static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
 {
     ucp_st_rma_trig_each(queue, ucp_st_rma_trig_halt);
-    ucp_st_rma_look(queue->worker);
+    ucp_st_rma_wait_queue_fail(queue);
 }
 
 static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
@@ -707,6 +709,7 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     ucp_st_rma_flow_t *flow, *tmp;
 
+    ucp_st_rma_wait_reap(queue->worker);
     ucs_list_for_each_safe(flow, tmp, &rma->flows, list) {
         free(flow);
     }

@@ -37,9 +37,9 @@
 #include <pthread.h>
 
 /**
- * Registered memory. Read-only except `refs`, which is atomic: it counts
- * operations and waits of own queues, and accesses that this process makes for
- * peers.
+ * Registered memory. Read-only except `refs`, `status` and `reach`, which are
+ * atomic. `refs` counts operations and waits of own queues, and accesses that
+ * this process makes for peers.
  */
 typedef struct ucp_st_memh {
     ucp_st_worker_h worker;
@@ -49,8 +49,20 @@ typedef struct ucp_st_memh {
     unsigned        lanes; /* bit mask of those that serve it */
     ucs_gstream_memory_attr_t memory; /* that it is */
     unsigned        refs;
+    ucs_status_t    status; /* an error: signals there mean nothing, as the
+                               library may have stored to their words. Set under
+                               `wait_lock` */
+    uint8_t         reach[UCS_GSTREAM_TYPE_LAST]; /* whether streams of devices
+                               reach it: ucp_st_rma_reach_t */
     void            *priv[UCP_ST_PRIV_LAST];
 } ucp_st_memh_t;
+
+/** Whether streams of a type reach all words of registered memory. */
+typedef enum {
+    UCP_ST_RMA_REACH_UNKNOWN,
+    UCP_ST_RMA_REACH_YES,
+    UCP_ST_RMA_REACH_NO
+} ucp_st_rma_reach_t;
 
 KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
 
@@ -133,7 +145,8 @@ typedef struct ucp_st_rma_dev {
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
                                             is taken while it is held */
     ucs_list_link_t           waits;     /* ucp_st_rma_wait_t that streams are
-                                            at */
+                                            at, and those that streams do
+                                            themselves, once enqueued */
     ucs_list_link_t           free_waits;/* unused ones */
     uint32_t                  sleepers;  /* streams that may sleep until a
                                             signal comes; atomic */
@@ -271,9 +284,16 @@ static inline const ucp_st_rma_lane_ops_t *ucp_st_rma_way_ops(unsigned way)
 /** The service thread looks after streams that wait for signals. */
 int ucp_st_rma_serve(void *worker);
 
-/** Fail queues whose streams wait for a signal of a peer that is gone. The lock
- *  is held. */
+/** Fail queues whose streams wait for a signal that does not come: of a peer
+ *  that is gone, or in memory where signals mean nothing. The lock is held. */
 void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker);
+
+/** A queue fails: its waits pass once all that it has is stopped. The lock is
+ *  held. */
+void ucp_st_rma_wait_queue_fail(ucp_st_queue_h queue);
+
+/** Give back waits that streams did themselves, and have passed. */
+void ucp_st_rma_wait_reap(ucp_st_worker_h worker);
 
 /** An object, all zero, of a kind that begins with its list link: an unused or
  *  a new one. NULL without memory. Enqueueing allocates nothing once there are
@@ -295,8 +315,8 @@ ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
 
 /**
  * Wait, not without bound, until the NIC has reported all operations whose
- * quiets streams have passed. The lock is not held, so that others go on
- * meanwhile.
+ * quiets streams have passed; and give back what only this process holds. The
+ * lock is not held, so that others go on meanwhile.
  */
 void ucp_st_rma_reap(ucp_st_worker_h worker);
 
@@ -356,7 +376,7 @@ void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value);
 void ucp_st_rma_signaled(ucp_st_worker_h worker);
 
 /** Wake streams whose waits for signals may pass, also because their queues are
- *  in error. In any thread. */
+ *  stopped. In any thread. */
 void ucp_st_rma_look(ucp_st_worker_h worker);
 
 /** The worker's hook of this name. */
