@@ -100,7 +100,7 @@ LAYERS = {
         "call": r"mpix_\w+\.h|(binding|request|coll|once|call)/.*",
         "win": r"mpix_\w+\.h|(binding|request|coll|once|call|win)/.*",
         "halo": r"mpix_\w+\.h|(binding|request|halo)/.*",
-        "compat": r"mpix_\w+\.h|(binding|request|once|compat)/.*",
+        "compat": r"mpix_\w+\.h|(binding|request|once|call|compat)/.*",
         "fortran": r"mpix_\w+\.h|fortran/.*",
     },
 }

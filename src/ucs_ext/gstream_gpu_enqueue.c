@@ -397,12 +397,14 @@ static ucs_status_t gstream_gpu_make_steps(gstream_gpu_stream_t *stream,
     return status;
 }
 
-/* How many operations one kernel does: waits, and the mark behind them. Other
- * stores are the runtime's, as is the release of what kernels wrote before. 0
- * where it would be one call as well. */
+/* How many operations one kernel does: waits, and stores behind them. The first
+ * store of a row is the runtime's, which releases what kernels wrote before;
+ * but for the mark, which says nothing of memory. 0 where it would be one call
+ * as well. */
 static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
                                        const gstream_gpu_op_t *ops,
-                                       size_t count, size_t *num_waits_p)
+                                       size_t count, int is_released,
+                                       size_t *num_waits_p)
 {
     size_t max = ucs_min(count, (size_t)GSTREAM_KERNEL_MANY);
     size_t num = 0;
@@ -414,7 +416,10 @@ static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
         ++num;
     }
     *num_waits_p = num;
-    num         += (num > 0) && (num < max) && (&ops[num] == stream->mark_op);
+    while ((num < max) && (ops[num].operation == GSTREAM_GPU_OP_WRITE64) &&
+           (is_released || (&ops[num] == stream->mark_op))) {
+        ++num;
+    }
     return (num > 1) ? num : 0;
 }
 
@@ -496,11 +501,13 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
     const gstream_gpu_t *gpu = stream->gpu;
     int has_batch            = (gpu->calls.batch != NULL) && (count > 1);
     int result               = GSTREAM_GPU_OK;
+    int is_released          = 0;
     size_t num_waits, num, i;
 
     gstream_gpu_relax_stores(stream, ops, count);
     for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
-        num = gstream_gpu_count_kernel(stream, &ops[i], count - i, &num_waits);
+        num = gstream_gpu_count_kernel(stream, &ops[i], count - i, is_released,
+                                       &num_waits);
         if (num > 0) {
             result = gstream_gpu_count_launch(
                     stream, gstream_kernels_wait(stream->kernels,
@@ -512,6 +519,7 @@ static int gstream_gpu_run_ops(gstream_gpu_stream_t *stream,
         num = has_batch ? ucs_min(count - i, GSTREAM_GPU_BATCH_MAX) : 1;
         result = has_batch ? gpu->calls.batch(stream->native, num, &ops[i], 0) :
                              gstream_gpu_run_op(stream, &ops[i]);
+        is_released |= (ops[i].operation == GSTREAM_GPU_OP_WRITE64);
         *num_calls += (result == GSTREAM_GPU_OK);
     }
     return result;

@@ -11,7 +11,8 @@
  * system, and then a kernel; a wait is a kernel, which looks at its word until
  * that is large enough. A newer ROCm 7 has no such packet
  * (gstream_hip_check_remote()). A kernel of this library waits for several
- * words at once, where it can be loaded (gstream_module.c).
+ * words at once, where it can be loaded (gstream_module.c), and stores several
+ * behind the first one.
  *
  * hipStreamBatchMemOp() is not used: it runs the operations of a batch at the
  * same time, where those of a stream have an order.

@@ -13,7 +13,8 @@
 #include "gstream_kernels.h"
 
 /* Each thread waits for its share of the words, so that their loads, which
- * cross the bus, overlap; the first one then stores. */
+ * cross the bus, overlap; the first one then stores, the last word behind the
+ * others. */
 UCS_GSTREAM_FUNC void gstream_waits(const gstream_kernel_head_t *head,
                                     const gstream_kernel_op_t *ops)
 {
@@ -30,6 +31,9 @@ UCS_GSTREAM_FUNC void gstream_waits(const gstream_kernel_head_t *head,
     if (UCS_GSTREAM_THREAD() == 0) {
         UCS_GSTREAM_FENCE(); /* The stores come behind all threads' waits */
         for (i = 0; i < head->num_stores; ++i) {
+            if ((i > 0) && (i == (head->num_stores - 1))) {
+                UCS_GSTREAM_FENCE();
+            }
             UCS_GSTREAM_STORE(ops[head->num_waits + i].address,
                               ops[head->num_waits + i].value);
         }

@@ -208,7 +208,7 @@ int gstream_kernels_wait(const gstream_kernels_t *kernels, void *native,
     const gstream_launch_t launch = {
         .function = is_few ? kernels->waits_few : kernels->waits_many,
         .blocks   = 1,
-        .threads  = ucs_min((unsigned)num_waits,
+        .threads  = ucs_min(ucs_max((unsigned)num_waits, 1u),
                             ucs_min(kernels->max_threads,
                                     GSTREAM_MODULE_THREADS)),
         .args     = &args,

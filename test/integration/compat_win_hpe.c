@@ -416,6 +416,7 @@ static void refuse_accesses(MPI_Win win)
 /* Where an epoch of MPI's own is open, none of a stream begins. */
 static void refuse_plain(MPI_Win win, const int *base)
 {
+    int rank   = mpix_test.rank;
     int number = 9;
 
     MPIX_OK(MPI_Win_lock(MPI_LOCK_SHARED, mpix_test.rank, 0, win));
@@ -431,6 +432,19 @@ static void refuse_plain(MPI_Win win, const int *base)
     MPIX_OK(MPI_Win_complete(win));
     MPIX_OK(MPI_Win_wait(win));
     MPIX_CHECK(base[3] == 9, "%d", base[3]);
+
+    MPIX_OK(MPI_Win_fence(0, win));
+    MPIX_OK(MPI_Put(&rank, 1, MPI_INT, mpix_test.right, 2, 1, MPI_INT, win));
+    MPIX_IS(MPI_ERR_RMA_SYNC, MPI_Win_start(right, MPIX_MODE_STREAM, win));
+    MPIX_IS(MPI_ERR_RMA_SYNC, MPIX_Win_post_stream(left, win,
+                                                   mpix_test.stream));
+    MPIX_OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    MPIX_CHECK(base[2] == mpix_test.left, "%d", base[2]);
+    MPIX_OK(MPIX_Win_post_stream(left, win, mpix_test.stream));
+    MPIX_OK(MPI_Win_start(right, MPIX_MODE_STREAM, win));
+    MPIX_OK(MPIX_Win_complete_stream(win, mpix_test.stream));
+    MPIX_OK(MPIX_Win_wait_stream(win, mpix_test.stream));
+    synchronize();
 }
 
 /* A group with ranks that the window does not have, and one of none. */

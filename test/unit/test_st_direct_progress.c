@@ -10,11 +10,13 @@
 #include "direct/st_direct.h"
 #include "core/st_queue.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LARGE  ((1ul << 20) - 61) /* does not fit into its slots */
 #define SHORT  100
@@ -364,6 +366,56 @@ ST_CASE(sleeper)
     run_sleeper(slots, LARGE, ST_B);
     run_sleeper(NULL, LARGE, ST_A);
     run_sleeper(NULL, LARGE, ST_B);
+}
+
+/* Bytes that a peer's thread is woken by come here for once */
+static int notify_bytes(ucp_st_direct_peer_t *peer, ucp_st_peer_h handle)
+{
+    int own = peer->notify_fd;
+    int fds[2];
+    char buffer[8];
+    ssize_t length;
+
+    CU_ASSERT_EQUAL_FATAL(pipe2(fds, O_NONBLOCK), 0);
+    peer->notify_fd = fds[1];
+    ucp_st_direct_dev_notify(handle);
+    peer->notify_fd = own;
+    length          = read(fds[0], buffer, sizeof(buffer));
+    close(fds[0]);
+    close(fds[1]);
+    return (length < 0) ? 0 : (int)length;
+}
+
+/* A thread that looks again anyway is not woken. It says so until its last look
+ * before it sleeps. */
+ST_CASE(looking)
+{
+    ucp_st_direct_segment_t *segment;
+    ucp_st_direct_peer_t *peer;
+    near_t near;
+
+    near_init(&near, NULL, SHORT);
+    near_fill(&near, 1);
+    st_use(&near.pair.side[ST_A], near.op[ST_A]);
+    st_use(&near.pair.side[ST_B], near.op[ST_B]);
+    st_sync(&near.pair.side[ST_B]);
+    st_sync(&near.pair.side[ST_A]);
+    near_check(&near, 1);
+
+    peer    = ucp_st_direct_peer(near.op[ST_A]->peer);
+    segment = peer->map->address;
+    while (__atomic_load_n(&segment->is_looking, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    CU_ASSERT_EQUAL(notify_bytes(peer, near.op[ST_A]->peer), 1);
+    __atomic_store_n(&segment->is_looking, 1, __ATOMIC_RELEASE);
+    CU_ASSERT_EQUAL(notify_bytes(peer, near.op[ST_A]->peer), 0);
+    /* Woken otherwise it looks, and then sleeps */
+    ucp_st_direct_dev_wake(near.pair.side[ST_B].worker);
+    while (__atomic_load_n(&segment->is_looking, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    near_cleanup(&near);
 }
 
 ST_SUITE("st_direct_progress")

@@ -25,8 +25,8 @@
  * threads at the target, on memory of the host. What else an epoch of a stream
  * does not allow, such as MPI_Fetch_and_op, is refused with MPI_ERR_RMA_SYNC,
  * and so is a plain epoch while one of a stream of that kind is open, and the
- * other way round; but epochs of MPI_Win_fence are not known. Other epochs are
- * MPI's own.
+ * other way round: an epoch of MPI_Win_fence is open once this process has
+ * accessed the window in it. Other epochs are MPI's own.
  *
  * An epoch belongs to the host's calls: it is closed for them when the call for
  * the stream returns. Epochs of a stream on one window are in the order of the

@@ -163,6 +163,15 @@ static int mpix_libmp_connect(const char *func, const int *peers, int count)
     return mpix_libmp_make_host(func);
 }
 
+/* No request names the queue any more. */
+static void mpix_libmp_put_queue(mpix_stream_queue_t *entry)
+{
+    mpix_lock();
+    entry->queue->goes_with_stream = 1;
+    mpix_unlock();
+    mpix_stream_queue_put(entry);
+}
+
 /* Frees what mp_init has made. Collective. */
 static void mpix_libmp_close(void)
 {
@@ -172,7 +181,7 @@ static void mpix_libmp_close(void)
     while (!ucs_list_is_empty(&mpix_libmp.streams)) {
         stream = ucs_list_extract_head(&mpix_libmp.streams,
                                        mpix_libmp_stream_t, list);
-        mpix_queue_shut(stream->queue);
+        mpix_libmp_put_queue(stream->entry);
         free(stream);
     }
     while (!ucs_list_is_empty(&mpix_libmp.pages)) {
@@ -291,41 +300,11 @@ void MPIX_Mp_finalize(void)
 
 /* Queues */
 
-/* A stream of this library for what the application gave; *is_made_p: it was
- * made, on one of a GPU's runtime. */
-static int mpix_libmp_get_stream(const char *func, void *handle,
-                                 ucs_gstream_h *stream_p, int *is_made_p)
-{
-    ucs_gstream_params_t params = {
-        .field_mask = UCS_GSTREAM_PARAM_FIELD_TYPE |
-                      UCS_GSTREAM_PARAM_FIELD_NATIVE,
-        .native     = handle
-    };
-    ucs_status_t status;
-
-    *is_made_p = 0;
-    *stream_p  = handle;
-    if ((handle != NULL) && ucs_gstream_is_valid(handle)) {
-        return MP_SUCCESS;
-    }
-    status = ucs_gstream_detect(handle, &params.type);
-    if (status == UCS_OK) {
-        status     = ucs_gstream_create(&params, stream_p);
-        *is_made_p = (status == UCS_OK);
-    }
-    return (status == UCS_OK) ?
-                   MP_SUCCESS :
-                   mpix_libmp_fail(func, "%p is no stream of CUDA, HIP or "
-                                         "MPIX_Host_stream_create: %s", handle,
-                                   ucs_status_string(status));
-}
-
 int mpix_libmp_get_queue(const char *func, cudaStream_t handle,
                          struct mpix_queue **queue_p)
 {
     mpix_libmp_stream_t *stream;
-    ucs_gstream_h gstream;
-    int rc, is_made;
+    int rc;
 
     rc = mpix_libmp_check_init(func);
     if (rc != MP_SUCCESS) {
@@ -333,33 +312,27 @@ int mpix_libmp_get_queue(const char *func, cudaStream_t handle,
     }
     mpix_libmp_reap();
     ucs_list_for_each(stream, &mpix_libmp.streams, list) {
-        if (stream->handle == (void*)handle) {
-            *queue_p = stream->queue;
+        if (mpix_stream_queue_is(stream->entry, (void*)handle)) {
+            *queue_p = stream->entry->queue;
             return MP_SUCCESS;
         }
     }
 
-    rc = mpix_libmp_get_stream(func, (void*)handle, &gstream, &is_made);
-    if (rc != MP_SUCCESS) {
-        return rc;
-    }
     stream = calloc(1, sizeof(*stream));
-    rc     = (stream == NULL) ?
-                     mpix_libmp_fail(func, "no memory") :
-                     mpix_libmp_code(mpix_queue_open(func, gstream,
-                                                     &stream->queue));
+    if (stream == NULL) {
+        return mpix_libmp_fail(func, "no memory");
+    }
+    rc = mpix_libmp_code(mpix_stream_queue_get(func, (void*)handle,
+                                               &stream->entry));
     if (rc != MP_SUCCESS) {
         free(stream);
-        if (is_made) {
-            (void)ucs_gstream_destroy(gstream);
-        }
         return rc;
     }
-    stream->handle             = (void*)handle;
-    stream->queue->is_made     = is_made;
-    stream->queue->is_internal = 1;
+    mpix_lock();
+    stream->entry->queue->goes_with_stream = 0; /* Requests name it */
+    mpix_unlock();
     ucs_list_add_tail(&mpix_libmp.streams, &stream->list);
-    *queue_p = stream->queue;
+    *queue_p = stream->entry->queue;
     return MP_SUCCESS;
 }
 

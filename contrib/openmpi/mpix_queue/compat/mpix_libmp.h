@@ -19,7 +19,7 @@
 
 #include "compat/mp.h"
 #include "binding/mpix_comm.h"
-#include "request/mpix_queues.h"
+#include "call/mpix_stream_queue.h"
 
 #include <ucp_st.h>
 #include <ucs/datastruct/khash.h>
@@ -102,11 +102,10 @@ typedef struct mpix_libmp_peer {
     uint64_t      posted;   /* Of these */
 } mpix_libmp_peer_t;
 
-/* A stream that has a queue. */
+/* A stream that has a queue, which stays until mp_finalize. */
 typedef struct mpix_libmp_stream {
-    ucs_list_link_t   list;
-    void              *handle; /* The application's */
-    struct mpix_queue *queue;
+    ucs_list_link_t     list;
+    mpix_stream_queue_t *entry;
 } mpix_libmp_stream_t;
 
 /* A page of the host's memory that devices reach, for a word there. */

@@ -249,7 +249,8 @@ int MPIX_Win_post_stream(MPI_Group group, MPI_Win handle, void *stream)
     if (rc != MPI_SUCCESS) {
         return rc;
     }
-    rc = (win->exposure != MPIX_WIN_NONE) ?
+    rc = ((win->exposure != MPIX_WIN_NONE) ||
+          (win->access == MPIX_WIN_FENCE)) ?
                  mpix_fail(func, MPI_ERR_RMA_SYNC, "the window is exposed "
                            "already") :
                  mpix_win_get_ranks(func, win, group, &win->origins);
@@ -757,8 +758,10 @@ int MPIX_Win_put(const void *buf, int count, MPI_Datatype datatype, int target,
 
     return mpix_win_is_streams(&access, win, &rc) ?
                    rc :
-                   MPI_Put(buf, count, datatype, target, disp, target_count,
-                           target_datatype, win);
+                   mpix_win_accessed(access.win,
+                                     MPI_Put(buf, count, datatype, target,
+                                             disp, target_count,
+                                             target_datatype, win));
 }
 
 int MPIX_Win_get(void *buf, int count, MPI_Datatype datatype, int target,
@@ -773,8 +776,10 @@ int MPIX_Win_get(void *buf, int count, MPI_Datatype datatype, int target,
 
     return mpix_win_is_streams(&access, win, &rc) ?
                    rc :
-                   MPI_Get(buf, count, datatype, target, disp, target_count,
-                           target_datatype, win);
+                   mpix_win_accessed(access.win,
+                                     MPI_Get(buf, count, datatype, target,
+                                             disp, target_count,
+                                             target_datatype, win));
 }
 
 int MPIX_Win_accumulate(const void *buf, int count, MPI_Datatype datatype,
@@ -789,6 +794,8 @@ int MPIX_Win_accumulate(const void *buf, int count, MPI_Datatype datatype,
 
     return mpix_win_is_streams(&access, win, &rc) ?
                    rc :
-                   MPI_Accumulate(buf, count, datatype, target, disp,
-                                  target_count, target_datatype, op, win);
+                   mpix_win_accessed(access.win,
+                                     MPI_Accumulate(buf, count, datatype,
+                                                    target, disp, target_count,
+                                                    target_datatype, op, win));
 }

@@ -10,7 +10,6 @@
 #include "mpix_win_object.h"
 #include "binding/mpix_error.h"
 #include "binding/mpix_global.h"
-#include "call/mpix_stream.h"
 #include "mpix_win.h"
 #include "once/mpix_fifo.h"
 #include "request/mpix_match.h"
@@ -29,9 +28,8 @@
 #define MPIX_WIN_FAILED_TIME 5
 
 
-/* All windows, and the queues of their streams. Protected by the lock. */
+/* All windows. Protected by the lock. */
 static UCS_LIST_HEAD(mpix_wins);
-static UCS_LIST_HEAD(mpix_win_queues);
 
 /* Written by the first call that makes a window. */
 static int mpix_win_keyval = MPI_KEYVAL_INVALID;
@@ -55,98 +53,17 @@ int mpix_win_list_reserve(mpix_win_list_t *list, size_t more, size_t size)
     return 1;
 }
 
-/* Queues of streams */
-
-static void mpix_win_queue_put(mpix_win_queue_t *entry)
-{
-    MPIX_Queue queue = MPIX_QUEUE_NULL;
-
-    mpix_lock();
-    if (--entry->refs == 0) {
-        ucs_list_del(&entry->list);
-        queue = entry->queue;
-    }
-    mpix_unlock();
-    if (queue != MPIX_QUEUE_NULL) {
-        if (mpix_queue_is_serial(queue, entry->serial)) {
-            (void)MPIX_Free_queue(queue);
-        }
-        free(entry);
-    }
-}
-
-/* The entry of a stream whose queue is still there, with a reference; NULL if
- * there is none. */
-static mpix_win_queue_t *mpix_win_queue_find(void *stream)
-{
-    mpix_win_queue_t *found = NULL;
-    mpix_win_queue_t *entry;
-
-    mpix_lock();
-    ucs_list_for_each(entry, &mpix_win_queues, list) {
-        if ((entry->stream == stream) && (found == NULL)) {
-            found = entry;
-            ++found->refs;
-        }
-    }
-    mpix_unlock();
-    if ((found != NULL) &&
-        !mpix_queue_is_serial(found->queue, found->serial)) {
-        /* Its stream was freed, and this is another one */
-        mpix_lock();
-        ucs_list_del(&found->list);
-        ucs_list_head_init(&found->list);
-        mpix_unlock();
-        mpix_win_queue_put(found);
-        found = NULL;
-    }
-    return found;
-}
-
-static int mpix_win_queue_make(const char *func, void *stream,
-                               mpix_win_queue_t **entry_p)
-{
-    mpix_win_queue_t *entry = calloc(1, sizeof(*entry));
-    int rc;
-
-    if (entry == NULL) {
-        return mpix_fail(func, MPI_ERR_NO_MEM, "no memory for a queue");
-    }
-    rc = mpix_stream_get_queue(func, stream, &entry->queue);
-    if (rc == MPI_SUCCESS) {
-        rc = mpix_queue_get_st(func, entry->queue);
-        if (rc != MPI_SUCCESS) {
-            (void)MPIX_Free_queue(entry->queue);
-        }
-    }
-    if (rc != MPI_SUCCESS) {
-        free(entry);
-        return rc;
-    }
-
-    entry->stream = stream;
-    entry->serial = entry->queue->serial;
-    entry->refs   = 1;
-    mpix_lock();
-    entry->queue->goes_with_stream = 1;
-    ucs_list_add_tail(&mpix_win_queues, &entry->list);
-    mpix_unlock();
-    *entry_p = entry;
-    return MPI_SUCCESS;
-}
-
 int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
                        struct mpix_queue **queue_p)
 {
-    mpix_win_queue_t **entries = win->queues.items;
-    mpix_win_queue_t *entry;
+    mpix_stream_queue_t **entries = win->queues.items;
+    mpix_stream_queue_t *entry;
     size_t i;
     int rc;
 
     for (i = 0; i < win->queues.count; ++i) {
         entry = entries[i];
-        if ((entry->stream == stream) &&
-            mpix_queue_is_serial(entry->queue, entry->serial)) {
+        if (mpix_stream_queue_is(entry, stream)) {
             *queue_p = entry->queue;
             return MPI_SUCCESS;
         }
@@ -155,14 +72,11 @@ int mpix_win_get_queue(const char *func, mpix_win_t *win, void *stream,
     if (!mpix_win_list_reserve(&win->queues, 1, sizeof(entry))) {
         return mpix_fail(func, MPI_ERR_NO_MEM, "no memory");
     }
-    entry = mpix_win_queue_find(stream);
-    if (entry == NULL) {
-        rc = mpix_win_queue_make(func, stream, &entry);
-        if (rc != MPI_SUCCESS) {
-            return rc;
-        }
+    rc = mpix_stream_queue_get(func, stream, &entry);
+    if (rc != MPI_SUCCESS) {
+        return rc;
     }
-    ((mpix_win_queue_t**)win->queues.items)[win->queues.count++] = entry;
+    ((mpix_stream_queue_t**)win->queues.items)[win->queues.count++] = entry;
     *queue_p = entry->queue;
     return MPI_SUCCESS;
 }
@@ -232,7 +146,7 @@ static int mpix_win_close(mpix_win_t *win)
 /* Whether the queue of one of the window's streams has failed. */
 static int mpix_win_has_failed(mpix_win_t *win)
 {
-    mpix_win_queue_t **entries = win->queues.items;
+    mpix_stream_queue_t **entries = win->queues.items;
     ucs_status_t status        = UCS_OK;
     size_t i;
 
@@ -275,7 +189,7 @@ static void mpix_win_free(mpix_win_t *win)
     ucs_list_del(&win->list);
     mpix_unlock();
     for (i = 0; i < win->queues.count; ++i) {
-        mpix_win_queue_put(((mpix_win_queue_t**)win->queues.items)[i]);
+        mpix_stream_queue_put(((mpix_stream_queue_t**)win->queues.items)[i]);
     }
     if (win->words != NULL) {
         ucp_st_mem_free(win->words);

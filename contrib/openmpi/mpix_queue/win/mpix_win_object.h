@@ -15,7 +15,7 @@
 #ifndef MPIX_WIN_OBJECT_H_
 #define MPIX_WIN_OBJECT_H_
 
-#include "request/mpix_queues.h"
+#include "call/mpix_stream_queue.h"
 
 #include <mpi.h>
 #include <ucp_st.h>
@@ -78,6 +78,7 @@ typedef struct mpix_win_list {
 typedef enum {
     MPIX_WIN_NONE,
     MPIX_WIN_PLAIN, /* MPI's own */
+    MPIX_WIN_FENCE, /* The same, until the next MPI_Win_fence */
     MPIX_WIN_STREAM
 } mpix_win_epoch_t;
 
@@ -108,17 +109,8 @@ typedef struct mpix_win {
     mpix_win_list_t  waits;    /* Scratch: ucp_st_wait_signal_params_t, and
                                   where they are, of so many at most */
     mpix_win_list_t  places;
-    mpix_win_list_t  queues;   /* mpix_win_queue_t * that have its epochs */
+    mpix_win_list_t  queues;   /* mpix_stream_queue_t * that have its epochs */
 } mpix_win_t;
-
-/* The queue of a stream, for all windows. Protected by the lock. */
-typedef struct mpix_win_queue {
-    ucs_list_link_t list;
-    void            *stream;  /* The application's handle */
-    MPIX_Queue      queue;
-    uint64_t        serial;   /* The queue's: another may have its place */
-    unsigned        refs;     /* Windows */
-} mpix_win_queue_t;
 
 
 /* Make room for so many more items of a size. Returns 0 without memory. */
@@ -127,6 +119,17 @@ int mpix_win_list_reserve(mpix_win_list_t *list, size_t more, size_t size);
 /* Get the object of a window; NULL if it is MPI's alone. Returns an MPI code,
  * which MPI has raised. */
 int mpix_win_find(MPI_Win handle, mpix_win_t **win_p);
+
+/* A call of MPI has accessed a window, NULL if it is MPI's alone, or failed to.
+ * Without another epoch it is in one of MPI_Win_fence. Returns the code. */
+static inline int mpix_win_accessed(mpix_win_t *win, int rc)
+{
+    if ((rc == MPI_SUCCESS) && (win != NULL) &&
+        (win->access == MPIX_WIN_NONE) && (win->num_locks == 0)) {
+        win->access = MPIX_WIN_FENCE;
+    }
+    return rc;
+}
 
 /* Get the st peer and the keys of a rank. Returns an MPI code that is not
  * raised. */

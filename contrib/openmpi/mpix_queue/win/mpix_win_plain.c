@@ -77,7 +77,9 @@ MPIX_WIN_CALL(MPIX_Win_test, MPI_Win_test, MPIX_WIN_NO_EXPOSURE,
 
 MPIX_WIN_CALL(MPIX_Win_fence, MPI_Win_fence,
               MPIX_WIN_NO_ACCESS | MPIX_WIN_NO_EXPOSURE,
-              (int mode, MPI_Win win), (mode, win), (void)0)
+              (int mode, MPI_Win win), (mode, win),
+              object->access = (object->access == MPIX_WIN_FENCE) ?
+                                       MPIX_WIN_NONE : object->access)
 
 MPIX_WIN_CALL(MPIX_Win_lock, MPI_Win_lock, MPIX_WIN_NO_ACCESS,
               (int type, int rank, int mode, MPI_Win win),
@@ -98,18 +100,21 @@ MPIX_WIN_CALL(MPIX_Win_get_accumulate, MPI_Get_accumulate, MPIX_WIN_NO_ACCESS,
                MPI_Aint disp, int target_count, MPI_Datatype target_datatype,
                MPI_Op op, MPI_Win win),
               (buf, count, datatype, result, result_count, result_datatype,
-               target, disp, target_count, target_datatype, op, win), (void)0)
+               target, disp, target_count, target_datatype, op, win),
+              (void)mpix_win_accessed(object, rc))
 
 MPIX_WIN_CALL(MPIX_Win_fetch_and_op, MPI_Fetch_and_op, MPIX_WIN_NO_ACCESS,
               (const void *buf, void *result, MPI_Datatype datatype, int target,
                MPI_Aint disp, MPI_Op op, MPI_Win win),
-              (buf, result, datatype, target, disp, op, win), (void)0)
+              (buf, result, datatype, target, disp, op, win),
+              (void)mpix_win_accessed(object, rc))
 
 MPIX_WIN_CALL(MPIX_Win_compare_and_swap, MPI_Compare_and_swap,
               MPIX_WIN_NO_ACCESS,
               (const void *buf, const void *compare, void *result,
                MPI_Datatype datatype, int target, MPI_Aint disp, MPI_Win win),
-              (buf, compare, result, datatype, target, disp, win), (void)0)
+              (buf, compare, result, datatype, target, disp, win),
+              (void)mpix_win_accessed(object, rc))
 
 MPIX_WIN_CALL(MPIX_Win_rput, MPI_Rput, MPIX_WIN_NO_ACCESS,
               (const void *buf, int count, MPI_Datatype datatype, int target,

@@ -276,7 +276,8 @@ uint64_t ucp_st_direct_uses_done(const struct ucp_st_op *op);
 /** Have the service thread look. Needs no lock. */
 void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 
-/** Have a peer's service thread look. Needs no lock. */
+/** Have a peer's service thread look, behind what was stored before: by a byte
+ *  in its pipe, if it does not look anyway. Needs no lock. */
 void ucp_st_direct_dev_notify(ucp_st_peer_h peer);
 
 /** Make a stream's data ready, or that of operations that have no other stream

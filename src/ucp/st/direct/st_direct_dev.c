@@ -44,11 +44,31 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker)
     ucp_st_service_wake(&ucp_st_direct_dev(worker)->service);
 }
 
+/* The fence pairs with the exchange in ucp_st_direct_dev_listen(): the thread
+ * finds what was stored before, or it is seen not to look any more. A killed or
+ * stopped process leaves nothing behind that keeps others from writing. */
 void ucp_st_direct_dev_notify(ucp_st_peer_t *peer)
 {
-    char byte = 0;
+    const ucp_st_direct_peer_t *direct     = ucp_st_direct_peer(peer);
+    const ucp_st_direct_segment_t *segment = direct->map->address;
+    char byte                              = 0;
 
-    (void)!write(ucp_st_direct_peer(peer)->notify_fd, &byte, sizeof(byte));
+    __sync_synchronize();
+    if (!__atomic_load_n(&segment->is_looking, __ATOMIC_RELAXED)) {
+        (void)!write(direct->notify_fd, &byte, sizeof(byte));
+    }
+}
+
+/* Before the thread looks: whether it will look once more, so that peers need
+ * not wake it */
+static void ucp_st_direct_dev_listen(ucp_st_direct_dev_t *dev, int is_looking)
+{
+    ucp_st_direct_segment_t *segment = dev->seg.map->address;
+
+    if (segment->is_looking != (uint32_t)is_looking) {
+        (void)__atomic_exchange_n(&segment->is_looking, is_looking,
+                                  __ATOMIC_SEQ_CST);
+    }
 }
 
 /* Uses that have completed since the last time, of operations that their peers
@@ -100,6 +120,8 @@ static int ucp_st_direct_dev_serve(void *arg)
 {
     ucp_st_worker_h worker   = arg;
     ucp_st_direct_dev_t *dev = ucp_st_direct_dev(worker);
+    int is_last              = (dev->rounds == 0); /* unless it moves something
+                                                    */
     int has_moved            = 0;
     int is_busy;
     ucp_st_direct_stream_t *stream;
@@ -108,6 +130,7 @@ static int ucp_st_direct_dev_serve(void *arg)
 
     /* What is left in it wakes the thread again */
     (void)!read(dev->pipe[0], buffer, sizeof(buffer));
+    ucp_st_direct_dev_listen(dev, !is_last);
     ucp_st_worker_lock(worker);
     is_busy = ucp_st_direct_gpu_look(worker, &has_moved);
     ucs_list_for_each(stream, &dev->streams, list) {
@@ -116,7 +139,7 @@ static int ucp_st_direct_dev_serve(void *arg)
         is_busy   |= (moves < 0) || ucp_st_direct_stream_is_copying(stream);
         /* It is about to sleep: for a parked stream it does what others do
          * themselves before they sleep */
-        if ((moves == 0) && (dev->rounds <= 1) &&
+        if ((moves == 0) && is_last &&
             __atomic_load_n(&stream->record->is_parked, __ATOMIC_ACQUIRE)) {
             ucp_st_direct_stream_notify(stream);
         }
@@ -130,8 +153,8 @@ static int ucp_st_direct_dev_serve(void *arg)
     is_busy |= ucp_st_direct_dev_end(worker);
     dev->look_rma(worker);
     ucp_st_worker_unlock(worker);
-    return (dev->rounds > 0) ? UCP_ST_SERVICE_SOON :
-           is_busy           ? UCP_ST_DIRECT_AGAIN_MSEC : -1;
+    return ((dev->rounds > 0) || !is_last) ? UCP_ST_SERVICE_SOON :
+           is_busy                         ? UCP_ST_DIRECT_AGAIN_MSEC : -1;
 }
 
 unsigned ucp_st_direct_dev_progress(ucp_st_worker_h worker)

@@ -147,6 +147,8 @@ typedef struct ucp_st_direct_segment {
     uint64_t          signal_record; /**< Of a stream that sleeps until a signal
                                           comes, from the begin; or 0 */
     uint32_t          signal_sleepers; /**< All streams that do */
+    uint32_t          is_looking;/**< The service thread will look once more
+                                      anyway; written by it alone */
 } ucp_st_direct_segment_t;
 
 _Static_assert(sizeof(ucp_st_direct_file_t) == 24, "wire format");
