@@ -362,7 +362,10 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
 int gstream_gpu_knows(const gstream_gpu_t *gpu, const void *address,
                       int *type_p, int *is_managed_p);
 
-/** Undo that. */
+/** Whether the host reaches a device's managed memory while that works. */
+int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device);
+
+/** Undo gstream_gpu_register(). */
 void gstream_gpu_unregister(ucs_gstream_type_t type, void *start);
 
 /** Copies of a stream that nobody waits for, under way at a time: far fewer

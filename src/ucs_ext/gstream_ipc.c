@@ -40,6 +40,10 @@
  * Memory without users is found, too, until it is being closed: then it is out
  * of the list, and is opened once more if it is asked for meanwhile, which the
  * runtimes count.
+ *
+ * Memory of the host that is to be registered is in the same list: that takes
+ * as long, and to unregister it is to wait for the streams, too. It is never
+ * found there: its one caller holds it.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -47,6 +51,7 @@
 
 #include "gstream_fork.h"
 #include "gstream_gpu.h"
+#include "gstream_memory.h"
 #include "gstream_thread.h"
 
 #include <ucs/algorithm/crc.h>
@@ -64,19 +69,24 @@
 #define GSTREAM_IPC_PAUSE_MIN 1000000
 #define GSTREAM_IPC_PAUSE_MAX 64000000
 
+/* In place of a device: memory of the host */
+#define GSTREAM_IPC_HOST (-1)
 
-/* An allocation of another process. Constant but for what says otherwise. */
+
+/* An allocation of another process, or memory of the host. Constant but for
+ * what says otherwise. */
 struct ucs_gstream_ipc {
     struct ucs_gstream_ipc *next;  /* In the list; under the lock */
     unsigned               users;  /* Under the lock; 0: to be closed */
     ucs_status_t           status; /* Atomic; UCS_INPROGRESS: to be opened */
     ucs_gstream_type_t     type;
-    int                    device; /* That copies */
+    int                    device; /* That copies; or GSTREAM_IPC_HOST */
     gstream_gpu_place_t    place;  /* Where it was opened; written before
                                       `status`, as are the next two */
     uint64_t               address;
     uint64_t               length; /* From there to the allocation's end */
     uint8_t                handle[UCS_GSTREAM_IPC_HANDLE];
+    ucs_gstream_ipc_host_t host;   /* GSTREAM_IPC_HOST: what the caller said */
 };
 
 
@@ -395,8 +405,12 @@ static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
     const gstream_gpu_t *gpu = gstream_gpu_open(ipc->type, 1);
     gstream_gpu_place_t last;
 
-    if ((ipc->status == UCS_OK) && (gpu != NULL) &&
-        gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &ipc->place, &last))) {
+    if (ipc->device == GSTREAM_IPC_HOST) {
+        (void)ucs_gstream_memory_remove(ipc->host.start);
+        ipc->host.closed(ipc->host.arg);
+    } else if ((ipc->status == UCS_OK) && (gpu != NULL) &&
+               gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &ipc->place,
+                                                        &last))) {
         (void)gstream_gpu_is_ok(gpu, gpu->calls.ipc.close(ipc->address));
         gstream_gpu_end(gpu, &last);
     }
@@ -487,6 +501,21 @@ static uint64_t gstream_ipc_length(const gstream_gpu_t *gpu, uint64_t address)
            (whole - (address - start)) : UINT64_MAX;
 }
 
+/* Registers memory of the host */
+static ucs_status_t gstream_ipc_register(ucs_gstream_ipc_h ipc)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(ipc->type, 1);
+    ucs_status_t status;
+
+    status = ucs_gstream_memory_add(ipc->host.start, ipc->host.length,
+                                    UCS_GSTREAM_MEMORY_HOST);
+    if (status == UCS_OK) {
+        status = gstream_memory_map(gpu, ipc->host.start, &ipc->address);
+    }
+    ipc->length = ipc->host.length;
+    return status;
+}
+
 /* Opens an allocation, without the lock */
 static ucs_status_t gstream_ipc_make(ucs_gstream_ipc_h ipc)
 {
@@ -534,7 +563,9 @@ static void gstream_ipc_opener(void *arg)
             break;
         }
         pthread_mutex_unlock(&gstream_ipc.lock);
-        status = gstream_ipc_make(ipc);
+        status = (ipc->device == GSTREAM_IPC_HOST) ?
+                         gstream_ipc_register(ipc) :
+                         gstream_ipc_make(ipc);
         pthread_mutex_lock(&gstream_ipc.lock);
         /* Behind this it may be closed by its users */
         __atomic_store_n(&ipc->status, status, __ATOMIC_RELEASE);
@@ -576,6 +607,40 @@ ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
         *ipc_p = ipc;
     }
     return status;
+}
+
+ucs_status_t ucs_gstream_ipc_open_host(const ucs_gstream_ipc_host_t *host,
+                                       ucs_gstream_ipc_h *ipc_p)
+{
+    const ucs_gstream_ipc_key_t key = {.type = host->type};
+    ucs_status_t status             = UCS_ERR_NO_MEMORY;
+    ucs_gstream_ipc_h ipc;
+
+    if (gstream_gpu_open(host->type, 1) == NULL) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    pthread_mutex_lock(&gstream_ipc.lock);
+    ipc = gstream_ipc_list(&key, GSTREAM_IPC_HOST);
+    if (ipc != NULL) {
+        ipc->host = *host;
+        status    = gstream_ipc_run(&gstream_ipc.has_opener,
+                                    gstream_ipc_opener);
+        if (status == UCS_OK) {
+            *ipc_p = ipc;
+        } else {
+            gstream_ipc.list = ipc->next;
+            free(ipc);
+        }
+    }
+    pthread_mutex_unlock(&gstream_ipc.lock);
+    return status;
+}
+
+void ucs_gstream_ipc_hold(ucs_gstream_ipc_h ipc)
+{
+    pthread_mutex_lock(&gstream_ipc.lock);
+    ++ipc->users;
+    pthread_mutex_unlock(&gstream_ipc.lock);
 }
 
 ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p,

@@ -342,16 +342,77 @@ uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell)
     return cell->address;
 }
 
-int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
-                            int device)
+int ucs_gstream_pair_device(ucs_gstream_h stream)
 {
     const gstream_gpu_stream_t *gpu;
 
-    if ((stream == NULL) || (stream->type != type)) {
-        return 0;
+    if (stream->type == UCS_GSTREAM_TYPE_HOST) {
+        return -1;
     }
     gpu = gstream_gpu_derived(stream);
-    return (gpu->kernels != NULL) && (gpu->place.device == device);
+    return (gpu->kernels != NULL) ? gpu->place.device : -1;
+}
+
+int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
+                            int device)
+{
+    return (stream != NULL) && (stream->type == type) &&
+           (ucs_gstream_pair_device(stream) == device);
+}
+
+/* Managed memory, if each device may have it while the host does */
+static int gstream_pair_is_hosts(const gstream_gpu_t *gpu, const void *memory)
+{
+    int type, is_managed, device;
+
+    if (!gstream_gpu_knows(gpu, memory, &type, &is_managed)) {
+        return 0;
+    }
+    for (device = 0; (is_managed & 0xff) && (device < gpu->num_devices);
+         ++device) {
+        if (!gstream_gpu_is_hosts(gpu, device)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The device's address of a byte; 0 if there is none */
+static uint64_t gstream_pair_byte(const gstream_gpu_t *gpu, const void *byte)
+{
+    uint64_t address = 0;
+    int result       = gpu->calls.pointer(&address, GSTREAM_GPU_POINTER_DEVICE,
+                                          (uintptr_t)byte);
+
+    return gstream_gpu_is_ok(gpu, result) ? address : 0;
+}
+
+ucs_status_t ucs_gstream_pair_address(ucs_gstream_type_t type, int device,
+                                      const void *memory, size_t length,
+                                      void **address_p)
+{
+    const gstream_gpu_t *gpu = gstream_gpu_open(type, 1);
+    uint64_t first           = 0;
+    uint64_t last            = 0;
+    gstream_copy_stream_t *stream;
+    gstream_gpu_place_t before;
+
+    if ((gpu == NULL) || (gstream_copy_get(gpu, device, &stream) != UCS_OK) ||
+        !gstream_pair_is_hosts(gpu, memory) ||
+        !gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &stream->place,
+                                                  &before))) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    first = gstream_pair_byte(gpu, memory);
+    if (first != 0) {
+        last = gstream_pair_byte(gpu, UCS_PTR_BYTE_OFFSET(memory, length - 1));
+    }
+    gstream_gpu_end(gpu, &before);
+    if ((first == 0) || (last != (first + length - 1))) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    *address_p = (void*)(uintptr_t)first;
+    return UCS_OK;
 }
 
 /* Sets a kernel's arguments of one start. Registers the records' memory. */

@@ -305,8 +305,7 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
     return gstream_memory_map(gpu, word, &address) == UCS_OK;
 }
 
-/* Memory that is not only a device's */
-static int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
+int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
 {
     int attribute = (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?
                             GSTREAM_GPU_CONCURRENT_CUDA :

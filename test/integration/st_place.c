@@ -3,18 +3,25 @@
 #include "st_place.h"
 #include "st_any.h"
 
+#include <ucp_st.h>
 #include <ucs_gstream_memory.h>
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-int st_place_is_device(void)
+/* What ST_TEST_MEMORY says; the empty text without streams of a GPU */
+static const char *st_place_name(void)
 {
     const char *name = getenv("ST_TEST_MEMORY");
 
-    return (name != NULL) && !strcmp(name, "device") &&
-           (st_any_type() != UCS_GSTREAM_TYPE_HOST);
+    return ((name != NULL) && (st_any_type() != UCS_GSTREAM_TYPE_HOST)) ? name :
+                                                                          "";
+}
+
+int st_place_is_set(void)
+{
+    return *st_place_name() != '\0';
 }
 
 /* A function of the runtime, which a stream has loaded */
@@ -45,11 +52,29 @@ static ucs_status_t st_place_get_device(st_place_t *place)
                                                          UCS_ERR_NO_MEMORY;
 }
 
+static ucs_status_t st_place_get_shared(st_place_t *place)
+{
+    void *host          = NULL;
+    ucs_status_t status = ucp_st_mem_alloc(place->length, &host);
+
+    place->host = host;
+    return status;
+}
+
 ucs_status_t st_place_get(st_place_t *place, size_t length)
 {
-    place->device = NULL;
-    place->length = length;
-    if (!st_place_is_device()) {
+    static unsigned turns;
+    const char *name = st_place_name();
+
+    place->device    = NULL;
+    place->length    = length;
+    place->is_shared = !strcmp(name, "shared") ||
+                       (!strcmp(name, "mixed") &&
+                        (__atomic_fetch_add(&turns, 1, __ATOMIC_RELAXED) % 2));
+    if (place->is_shared) {
+        return st_place_get_shared(place);
+    }
+    if (!st_place_is_set()) {
         place->host = malloc(length);
         return (place->host == NULL) ? UCS_ERR_NO_MEMORY : UCS_OK;
     }
@@ -62,7 +87,9 @@ void st_place_put(st_place_t *place)
 {
     int (*put)(void *address);
 
-    if (place->device == NULL) {
+    if (place->is_shared) {
+        (void)ucp_st_mem_free(place->host);
+    } else if (place->device == NULL) {
         free(place->host);
     } else {
         *(void**)&put = st_place_func("hipFree", "cuMemFree_v2");

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_place.h - a buffer of a test that fills and checks it on the host. With
- * ST_TEST_MEMORY=device, and streams of a GPU, it has another one in device 0,
- * which is sent from and received to; the stream copies between the two.
+ * streams of a GPU, and ST_TEST_MEMORY
+ *
+ * - `device`, it has another one in device 0, which is sent from and received
+ *   to; the stream copies between the two;
+ * - `shared`, it is of ucp_st_mem_alloc();
+ * - `mixed`, it is one or the other in turns.
  */
 #ifndef ST_PLACE_H_
 #define ST_PLACE_H_
@@ -16,10 +20,11 @@ typedef struct st_place {
     uint8_t *host;
     void    *device; /**< NULL: there is none */
     size_t  length;
+    int     is_shared; /**< `host` is of ucp_st_mem_alloc() */
 } st_place_t;
 
-/** Whether buffers are in a device. */
-int st_place_is_device(void);
+/** Whether ST_TEST_MEMORY says where buffers are. */
+int st_place_is_set(void);
 
 /** Get one; UCS_ERR_NO_MEMORY. What is on the host is not touched. */
 ucs_status_t st_place_get(st_place_t *place, size_t length);

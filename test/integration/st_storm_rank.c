@@ -214,7 +214,7 @@ static void get_buffer(link_t *link, int dir)
     int is_mem        = (int)(st_bytes_random(&link->rank->state) % 2);
     void *buffer;
 
-    link->is_mem[dir] = is_mem && !st_place_is_device();
+    link->is_mem[dir] = is_mem && !st_place_is_set();
     if (link->is_mem[dir]) {
         require(link->rank, ucp_st_mem_alloc(length, &buffer), "memory");
         place->host = buffer;

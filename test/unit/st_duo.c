@@ -25,15 +25,17 @@ void duo_init_as(duo_t *duo, gpu_t *gpu)
     gpu_set_device(gpu, 0);
     for (i = 0; i < 2; ++i) {
         st_kernel_init(&duo->kernel[i], gpu->rt, &gpu->side[i]);
-        gpu_place_get(gpu, &duo->places[i], 0, DUO_LENGTH, 0);
+        gpu_place_get(gpu, &duo->places[i], duo->at[i], DUO_LENGTH, 0);
     }
     duo_match(duo);
 }
 
 void duo_init(duo_t *duo, gpu_t *gpu)
 {
-    duo->is_ready = 0;
-    duo->is_ahead = 0;
+    duo->at[ST_A]  = 0;
+    duo->at[ST_B]  = 0;
+    duo->is_ready  = 0;
+    duo->is_ahead  = 0;
     duo_init_as(duo, gpu);
 }
 

@@ -11,9 +11,10 @@
 
 #define DUO_LENGTH 1000
 
-/** A send and a receive, each with a kernel and a buffer in the device. */
+/** A send and a receive, each with a kernel and a buffer. */
 typedef struct {
     gpu_t              *gpu;
+    int                at[2];    /* places, as gpu_place_t says them */
     int                is_ready; /* a ready send */
     int                is_ahead; /* lane trig sends it ahead, to an inbox */
     st_kernel_t        kernel[2];
@@ -22,8 +23,8 @@ typedef struct {
     ucp_st_device_op_t handles[2];
 } duo_t;
 
-/** Make it, with `is_ready` and `is_ahead` as they are, or 0, and match it;
- *  asserts. */
+/** Make it, with `at`, `is_ready` and `is_ahead` as they are, or 0, and match
+ *  it; asserts. */
 void duo_init_as(duo_t *duo, gpu_t *gpu);
 void duo_init(duo_t *duo, gpu_t *gpu);
 

@@ -69,6 +69,11 @@ void gpu_place_get(const gpu_t *gpu, gpu_place_t *place, int where,
     } else if (where == GPU_SHARED) {
         CU_ASSERT_EQUAL_FATAL(ucp_st_mem_alloc(length + skip,
                                                (void**)&place->start), UCS_OK);
+    } else if (where == GPU_PINNED) {
+        place->start = rt_host_alloc(gpu->rt, length + skip);
+        CU_ASSERT_PTR_NOT_NULL_FATAL(place->start);
+    } else if (where == GPU_MANAGED) {
+        place->start = gpu_alloc_managed(gpu, length + skip);
     } else {
         place->start = gpu_alloc_on(gpu, where, length + skip);
     }
@@ -81,6 +86,8 @@ void gpu_place_put(const gpu_t *gpu, gpu_place_t *place)
         free(place->start);
     } else if (place->where == GPU_SHARED) {
         CU_ASSERT_EQUAL(ucp_st_mem_free(place->start), UCS_OK);
+    } else if (place->where == GPU_PINNED) {
+        CU_ASSERT_EQUAL(rt_host_free(gpu->rt, place->start), RT_OK);
     } else {
         gpu_free(gpu, place->start);
     }
@@ -136,6 +143,27 @@ void gpu_run(int is_hip, const char *lane, gpu_body_t body)
     st_env_restore("UCX_ST_LANES", lanes);
     st_env_restore("ST_LANE", st_lane);
     st_env_restore("ST_TEST_STREAM", stream);
+}
+
+void gpu_check_goes_on(st_side_t *side)
+{
+    ucp_st_queue_h queue;
+    unsigned i;
+
+    for (i = 0; i < 10; ++i) {
+        (void)ucp_st_worker_progress(side->worker);
+        (void)st_stats(side);
+    }
+    queue = st_queue(side, side->stream);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
+}
+
+ucs_status_t gpu_op_status(ucp_st_op_h op)
+{
+    ucp_st_op_attr_t attr;
+
+    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
+    return attr.status;
 }
 
 void gpu_hold(const gpu_t *gpu, unsigned what)

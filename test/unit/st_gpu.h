@@ -40,8 +40,10 @@ void gpu_free(const gpu_t *gpu, uint8_t *memory);
 int gpu_is_open(void);
 
 /** Where a buffer is: the number of a device, or one of these. */
-#define GPU_HOST   (-1)
-#define GPU_SHARED (-2) /* memory of ucp_st_mem_alloc() */
+#define GPU_HOST    (-1)
+#define GPU_SHARED  (-2) /* memory of ucp_st_mem_alloc() */
+#define GPU_PINNED  (-3) /* of the host, of the runtime */
+#define GPU_MANAGED (-4)
 
 /** A buffer, so many bytes behind the begin of its allocation. */
 typedef struct gpu_place {
@@ -64,6 +66,13 @@ int gpu_check(const void *from, size_t length, uint64_t seed);
  *  user's. With ST_TEST_STREAM in the environment only that runtime's cases
  *  run. */
 void gpu_run(int is_hip, const char *lane, gpu_body_t body);
+
+/** While something takes long a side's worker, and what else is done with it,
+ *  goes on: its lock is free, and that of its stream; asserts. */
+void gpu_check_goes_on(st_side_t *side);
+
+/** Why an operation has failed, or UCS_OK. */
+ucs_status_t gpu_op_status(ucp_st_op_h op);
 
 /** Have a stand-in hold what takes long on a GPU (STANDIN_HOLD_*); 0: nothing
  *  more. A GPU does as it likes. */

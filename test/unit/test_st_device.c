@@ -274,24 +274,29 @@ static void run_rows_gpu(gpu_t *gpu)
     }
 }
 
-/* Kernels move rows where they are */
+/* Kernels move rows where they are, also those of the host that the device
+ * reaches */
 static void run_rows_kernel(gpu_t *gpu)
 {
-    standin_counts_t before = rt_counts(gpu->rt);
+    static const int where[][2] = {{0, 0}, {GPU_PINNED, 0}, {0, GPU_SHARED},
+                                   {GPU_MANAGED, GPU_PINNED}};
+    standin_counts_t before     = rt_counts(gpu->rt);
     gpu_place_t places[2];
-    unsigned k;
+    unsigned k, w;
     int i;
 
-    for (i = 0; i < 2; ++i) {
-        gpu_place_get(gpu, &places[i], 0, DEVICE_LENGTH, 0);
-    }
-    for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
-        rows_pair(gpu, places, rows_cases[k]);
-    }
-    for (i = 0; i < 2; ++i) {
-        CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).staged, 0);
-        CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).proxied, 0);
-        gpu_place_put(gpu, &places[i]);
+    for (w = 0; w < ucs_static_array_size(where); ++w) {
+        for (i = 0; i < 2; ++i) {
+            gpu_place_get(gpu, &places[i], where[w][i], DEVICE_LENGTH, 0);
+        }
+        for (k = 0; k < ucs_static_array_size(rows_cases); ++k) {
+            rows_pair(gpu, places, rows_cases[k]);
+        }
+        for (i = 0; i < 2; ++i) {
+            CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).staged, 0);
+            CU_ASSERT_EQUAL(st_stats(&gpu->side[i]).proxied, 0);
+            gpu_place_put(gpu, &places[i]);
+        }
     }
     CU_ASSERT_EQUAL(rt_counts(gpu->rt).host_funcs, before.host_funcs);
 }

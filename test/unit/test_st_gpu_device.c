@@ -26,13 +26,15 @@
 
 /* A kernel starts a side's uses and the queue those of the other one, in turns,
  * and both of the same side's; either is the first to start */
-static void run_mixed(gpu_t *gpu, unsigned threads)
+static void run_mixed(gpu_t *gpu, unsigned threads, int from, int to)
 {
-    duo_t duo;
+    duo_t duo = {.at = {from, to}};
+    uint64_t before;
     uint64_t k;
     int kernels;
 
-    duo_init(&duo, gpu);
+    duo_init_as(&duo, gpu);
+    before = st_stats(&gpu->side[ST_A]).lanes[st_lane()].starts;
     for (k = 0; k < USES; ++k) {
         kernels = (k / 2) % 2; /* that side has a kernel */
         gpu_fill(duo.places[ST_A].buffer, LENGTH, k);
@@ -49,20 +51,28 @@ static void run_mixed(gpu_t *gpu, unsigned threads)
         duo_check_enqueued(&duo, !kernels);
         CU_ASSERT(gpu_check(duo.places[ST_B].buffer, LENGTH, k));
         CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).lanes[st_lane()].starts,
-                        k + 1);
+                        before + k + 1);
     }
     CU_ASSERT_EQUAL(st_stats(&gpu->side[ST_A]).proxied, 0);
     duo_cleanup(&duo);
 }
 
+/* Buffers in memory of the host that the device reaches */
+static void run_mixed_hosts(gpu_t *gpu)
+{
+    run_mixed(gpu, 4, GPU_PINNED, GPU_SHARED);
+    run_mixed(gpu, 4, GPU_SHARED, GPU_MANAGED);
+    run_mixed(gpu, 4, GPU_MANAGED, 0);
+}
+
 static void run_mixed_thread(gpu_t *gpu)
 {
-    run_mixed(gpu, 1);
+    run_mixed(gpu, 1, 0, 0);
 }
 
 static void run_mixed_block(gpu_t *gpu)
 {
-    run_mixed(gpu, 4);
+    run_mixed(gpu, 4, 0, 0);
 }
 
 /* Many uses of one kernel on each side; nothing is enqueued */
@@ -576,6 +586,7 @@ static void run_case(int is_hip, const char *lane, gpu_body_t body)
 
 CASES(mixed_thread, "direct", run_mixed_thread)
 CASES(mixed_block, "direct", run_mixed_block)
+CASES(mixed_hosts, "direct", run_mixed_hosts)
 CASES(many, "direct", run_many)
 CASES(lengths, "direct", run_lengths)
 CASES(rules, "direct", run_rules)

@@ -23,6 +23,7 @@ static struct {
     int is_send; /* the first one sends */
     int dies;    /* the second one is killed when it has matched */
     int is_trig; /* on lane trig */
+    int where;   /* the first one's buffer; the other one's is in the device */
 } task;
 
 static gpu_t gpu; /* its runtime alone */
@@ -43,7 +44,8 @@ static void life_init(life_t *life)
     st_side_init(&life->side);
     CU_ASSERT_EQUAL_FATAL(st_far_connect(&life->far, life->side.worker,
                                          &life->side.peer), UCS_OK);
-    gpu_place_get(&gpu, &life->place, 0, LENGTH, 0);
+    gpu_place_get(&gpu, &life->place, task.is_second ? 0 : task.where, LENGTH,
+                  0);
     life->op = (life->is_send ? st_send : st_recv)(&life->side,
                                                    life->place.buffer, LENGTH,
                                                    1);
@@ -115,8 +117,8 @@ static void task_start(st_far_t *far)
 {
     char text[64];
 
-    snprintf(text, sizeof(text), "%d %d %d %d %d", task.is_second, task.is_hip,
-             task.is_send, task.dies, task.is_trig);
+    snprintf(text, sizeof(text), "%d %d %d %d %d %d", task.is_second,
+             task.is_hip, task.is_send, task.dies, task.is_trig, task.where);
     st_far_start(far, text);
 }
 
@@ -146,9 +148,9 @@ static void run_process(void)
 {
     life_t life = {.is_send = 0};
 
-    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d %d %d",
+    CU_ASSERT_EQUAL_FATAL(sscanf(st_far_task(&life.far), "%d %d %d %d %d %d",
                                  &task.is_second, &task.is_hip, &task.is_send,
-                                 &task.dies, &task.is_trig), 5);
+                                 &task.dies, &task.is_trig, &task.where), 6);
     st_kernel_prepare();
     if (task.is_trig) {
         set_trig();
@@ -200,6 +202,15 @@ static void run_case(int is_hip, int is_send, int dies, int is_trig)
 
 ST_CASE_CALL(uses_hip, run_case(1, 1, 0, 0))
 ST_CASE_CALL(uses_cuda, run_case(0, 0, 0, 0))
+static void run_shared(int is_hip, int is_send)
+{
+    task.where = GPU_SHARED;
+    run_case(is_hip, is_send, 0, 0);
+    task.where = 0;
+}
+
+ST_CASE_CALL(shared_hip, run_shared(1, 1))
+ST_CASE_CALL(shared_cuda, run_shared(0, 0))
 ST_CASE_CALL(dies_hip, run_case(1, 0, 1, 0))
 ST_CASE_CALL(dies_cuda, run_case(0, 1, 1, 0))
 ST_CASE_CALL(trig_uses_hip, run_case(1, 1, 0, 1))

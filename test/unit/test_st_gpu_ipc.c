@@ -110,21 +110,6 @@ static void check_kernels(st_side_t *side, unsigned uses)
     }
 }
 
-/* While a copy takes long the worker, and what else is done with it, goes on:
- * its lock is free, and that of the stream which has started the use */
-static void check_goes_on(st_side_t *side)
-{
-    ucp_st_queue_h queue;
-    unsigned i;
-
-    for (i = 0; i < 10; ++i) {
-        (void)ucp_st_worker_progress(side->worker);
-        (void)st_stats(side);
-    }
-    queue = st_queue(side, side->stream);
-    CU_ASSERT_EQUAL(ucp_st_queue_destroy(queue), UCS_OK);
-}
-
 /* Starts a use on both sides; copies are held, if at all, until it was seen
  * that the worker goes on */
 static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
@@ -139,8 +124,8 @@ static void use_near(st_pair_t *pair, const ucp_st_op_h *ops)
     }
     if (is_held) {
         gpu_until_held(&gpu, held);
-        check_goes_on(&pair->side[0]);
-        check_goes_on(&pair->side[1]);
+        gpu_check_goes_on(&pair->side[0]);
+        gpu_check_goes_on(&pair->side[1]);
         gpu_hold(&gpu, 0);
     }
     st_pair_sync(pair);
@@ -193,14 +178,6 @@ static void run_near(void)
     near_end(&pair, places, ops);
 }
 
-static ucs_status_t op_status(ucp_st_op_h op)
-{
-    ucp_st_op_attr_t attr;
-
-    CU_ASSERT_EQUAL(ucp_st_op_query(op, &attr), UCS_OK);
-    return attr.status;
-}
-
 static int is_copying(ucp_st_op_h op)
 {
     ucp_st_direct_stream_t *stream = ucp_st_direct_queue(op->queue);
@@ -244,12 +221,12 @@ static void run_fails(void)
                             UCS_INPROGRESS);
         }
         CU_ASSERT_EQUAL(ucp_st_op_free(ops[0]), UCS_ERR_BUSY);
-        CU_ASSERT_EQUAL(op_status(ops[1]), UCS_OK);
+        CU_ASSERT_EQUAL(gpu_op_status(ops[1]), UCS_OK);
     }
     gpu_hold(&gpu, 0);
     CU_ASSERT_EQUAL(ucp_st_queue_wait(pair.side[0].queue, NULL),
                     UCS_ERR_IO_ERROR);
-    while (op_status(ops[1]) == UCS_OK) {
+    while (gpu_op_status(ops[1]) == UCS_OK) {
         (void)ucp_st_worker_progress(pair.side[1].worker);
     }
     /* Both pieces were copied: the use is complete there */
@@ -284,6 +261,12 @@ static int opens(void)
     return !task.is_staged && (other >= 0) &&
            (!task.is_second || (task.second_has == 0) ||
             (other < task.second_has));
+}
+
+/* ... or has it registered, which takes as long */
+static int registers(void)
+{
+    return task.is_kernel && (task.places[!task.is_second] == GPU_SHARED);
 }
 
 /* Until both sides have given up the operations, which needs calls of both */
@@ -354,7 +337,7 @@ static void match_held(life_t *life, const ucp_st_op_h *ops,
                        unsigned long before)
 {
     CU_ASSERT_EQUAL(ucp_st_imatchall(ops, 2), UCS_OK);
-    while (((rt_counts(gpu.rt).held == before) && opens()) ||
+    while (((rt_counts(gpu.rt).held == before) && (opens() || registers())) ||
            (ops[0]->state != UCP_ST_OP_MATCHED)) {
         (void)ucp_st_worker_progress(life->side.worker);
     }
@@ -376,14 +359,15 @@ static void run_round(life_t *life, unsigned round)
     gpu_place_get(&gpu, &life->place, life->where, LENGTH, SKIP);
     ops[0] = make_op(&life->side, &life->place, life->is_send);
     ops[1] = make_op(&life->side, &life->place, life->is_send);
-    gpu_hold(&gpu, STANDIN_HOLD_OPEN); /* which may take long */
+    /* Which may take long */
+    gpu_hold(&gpu, STANDIN_HOLD_OPEN | STANDIN_HOLD_REGISTER);
     if (gpu.is_real) {
         CU_ASSERT_EQUAL(ucp_st_matchall(ops, 2, NULL), UCS_OK);
     } else {
         match_held(life, ops, before.held);
     }
     check_op(ops[0]);
-    check_goes_on(&life->side);
+    gpu_check_goes_on(&life->side);
     gpu_hold(&gpu, 0);
     CU_ASSERT_EQUAL(await_match(life, ops[0]), UCS_OK);
     CU_ASSERT_EQUAL(await_match(life, ops[1]), UCS_OK);
@@ -483,7 +467,7 @@ static void run_stuck(life_t *life)
     st_use(&life->side, op);
     life_meet_last(life);
     gpu_until_held(&gpu, held);
-    check_goes_on(&life->side);
+    gpu_check_goes_on(&life->side);
     st_far_kill(&life->far);
     status = ucp_st_queue_wait(life->side.queue, NULL);
     CU_ASSERT_TRUE(st_far_is_death(status));
@@ -519,10 +503,10 @@ static void run_gone(life_t *life)
         st_hook_am_send(NULL);
     }
     CU_ASSERT_TRUE_FATAL(st_far_meet(&life->far));
-    while (op_status(op) == UCS_OK) {
+    while (gpu_op_status(op) == UCS_OK) {
         (void)ucp_st_worker_progress(life->side.worker);
     }
-    CU_ASSERT_EQUAL(op_status(op),
+    CU_ASSERT_EQUAL(gpu_op_status(op),
                     has_lied ? UCS_ERR_INVALID_PARAM : UCS_ERR_IO_ERROR);
     check_opens((unsigned)(task.is_second || has_lied));
     st_free(op);
@@ -549,7 +533,8 @@ static void run_leaves(life_t *life)
 {
     ucp_st_op_h op = life_make(life);
 
-    gpu_hold(&gpu, task.is_second ? STANDIN_HOLD_OPEN : 0);
+    gpu_hold(&gpu, task.is_second ? STANDIN_HOLD_OPEN | STANDIN_HOLD_REGISTER :
+                                    0);
     CU_ASSERT_EQUAL(ucp_st_imatchall(&op, 1), UCS_OK);
     while (task.is_second ? (rt_counts(gpu.rt).held == 0) :
                             (ucp_st_match_test(op) != UCS_OK)) {
@@ -686,6 +671,8 @@ static void run_both(task_t to_do)
 
 #define CASE(_name, ...) \
     ST_CASE_CALL(_name, run_both((task_t){__VA_ARGS__}))
+#define CASE_KERNEL(_name, _mode, _first, _second) \
+    CASE(_name, .mode = _mode, .places = {_first, _second}, .is_kernel = 1)
 
 /* In one process a pointer is enough */
 CASE(near, .mode = MODE_NEAR, .places = {0, 0})
@@ -709,6 +696,13 @@ CASE(leaves, .mode = MODE_LEAVES, .is_kernel = 1)
 CASE(far_kernel, .mode = MODE_FAR, .is_kernel = 1)
 CASE(far_kernel_short, .mode = MODE_FAR, .length = SHORT, .is_kernel = 1)
 
+/* ... also of memory of the host that both processes map and register */
+CASE_KERNEL(leaves_shared, MODE_LEAVES, GPU_SHARED, 0)
+CASE_KERNEL(far_kernel_shared, MODE_FAR, 0, GPU_SHARED)
+CASE_KERNEL(far_kernel_shares, MODE_FAR, GPU_SHARED, GPU_SHARED)
+CASE(far_kernel_shared_short, .mode = MODE_FAR, .places = {GPU_SHARED, 0},
+     .length = SHORT, .is_kernel = 1)
+
 /* The second process does not have the device of the first one's buffer */
 CASE(far_unseen, .mode = MODE_FAR, .places = {1, 0}, .second_has = 1)
 
@@ -731,12 +725,17 @@ CASE_SET(no_peers, "STANDIN_PEER", "0", .mode = MODE_FAR, .places = {0, 1},
          .is_staged = 1)
 CASE_SET(no_peers_same, "STANDIN_PEER", "0", .mode = MODE_FAR)
 
-/* Two devices of two processes, if both reach the other one; no memory of the
- * host, and nothing without kernels */
+CASE_SET(far_kernel_elsewhere, "STANDIN_OFFSET", "1", .mode = MODE_FAR,
+         .places = {GPU_SHARED, GPU_SHARED}, .is_kernel = 1)
+
+/* Two devices of two processes, if both reach the other one; no other memory of
+ * the host, and nothing without kernels */
 CASE(far_peers_kernel, .mode = MODE_FAR, .places = {0, 1}, .is_kernel = 1)
 CASE_SET(no_peers_kernel, "STANDIN_PEER", "0", .mode = MODE_REFUSED,
          .places = {0, 1}, .is_kernel = 1)
 CASE(no_host, .mode = MODE_REFUSED, .places = {0, GPU_HOST}, .is_kernel = 1)
+CASE_KERNEL(no_pinned, MODE_REFUSED, 0, GPU_PINNED)
+CASE_KERNEL(no_managed, MODE_REFUSED, GPU_MANAGED, 0)
 CASE_SET(no_modules, "STANDIN_MODULES", "0", .mode = MODE_REFUSED,
          .is_kernel = 1)
 CASE_SET(far_kernel_1_block, "STANDIN_SMS", "1", .mode = MODE_FAR,
@@ -770,7 +769,6 @@ static void run_on_host(task_t to_do)
     run_case(to_do, NULL);
 }
 
-
 #define CASE_ON_HOST(_name, ...) \
     ST_CASE_CALL(_name, run_on_host((task_t){__VA_ARGS__}))
 CASE_ON_HOST(on_host, .mode = MODE_FAR)
@@ -793,6 +791,8 @@ CASE_ON_HOST(on_host_stuck, .mode = MODE_STUCK, .places = {1, 0},
 CASE(dies, .mode = MODE_DIES, .places = {0, 0})
 CASE(gone, .mode = MODE_GONE, .places = {0, 0})
 CASE(dies_kernel, .mode = MODE_DIES, .is_kernel = 1)
+CASE_KERNEL(dies_kernel_shared, MODE_DIES, 0, GPU_SHARED)
+CASE_KERNEL(dies_kernel_shares, MODE_DIES, GPU_SHARED, GPU_SHARED)
 CASE(gone_kernel, .mode = MODE_GONE, .is_kernel = 1)
 CASE(lies_kernel, .mode = MODE_LIES, .is_kernel = 1)
 CASE(lies, .mode = MODE_LIES, .places = {0, 0})

@@ -112,12 +112,52 @@ ucs_status_t ucs_gstream_ipc_open(const ucs_gstream_ipc_key_t *key, int device,
                                   ucs_gstream_ipc_h *ipc_p);
 
 
+/** Memory of the host, which devices of a runtime are to reach. */
+typedef struct ucs_gstream_ipc_host {
+    ucs_gstream_type_t type;  /**< The runtime */
+    void               *start; /**< Pages that no range of
+                                    @ref ucs_gstream_memory_add has */
+    size_t             length; /**< Bytes */
+    void               (*closed)(void *arg); /**< It is not used any more */
+    void               *arg;  /**< The argument of that */
+} ucs_gstream_ipc_host_t;
+
+
+/**
+ * Have memory of the host be registered with a runtime by the thread that opens
+ * memory of other processes, as that takes long, too. Once for the memory,
+ * before it is closed.
+ *
+ * @param [in]  host  The memory. A thread calls `closed` once it is closed.
+ * @param [out] ipc_p What to look at, and to close; set on success only.
+ *
+ * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_NO_RESOURCE without a thread;
+ *         UCS_ERR_UNSUPPORTED without the runtime. `closed` is not called then.
+ *
+ * Ownership: the memory stays the caller's, and is there until `closed`.
+ * Threads: may be called from any thread.
+ */
+ucs_status_t ucs_gstream_ipc_open_host(const ucs_gstream_ipc_host_t *host,
+                                       ucs_gstream_ipc_h *ipc_p);
+
+
+/**
+ * Give memory one more user, which closes it, too.
+ *
+ * @param [in] ipc Of @ref ucs_gstream_ipc_open_host, not closed.
+ *
+ * Threads: may be called from any thread.
+ */
+void ucs_gstream_ipc_hold(ucs_gstream_ipc_h ipc);
+
+
 /**
  * Look whether memory is open.
  *
- * @param [in]  ipc       Of @ref ucs_gstream_ipc_open.
+ * @param [in]  ipc       Of @ref ucs_gstream_ipc_open, or _open_host.
  * @param [out] address_p Set on success only: where the allocation begins that
- *                        the key's `offset` is in.
+ *                        the key's `offset` is in; or where the device has the
+ *                        memory of the host.
  * @param [out] length_p  The same: how many bytes it has; UINT64_MAX if the
  *                        runtime does not know.
  *
@@ -135,7 +175,7 @@ ucs_status_t ucs_gstream_ipc_look(ucs_gstream_ipc_h ipc, void **address_p,
  * it is closed soon, by a thread of its own: the runtime may wait there for
  * streams of the application, and so for what the caller does next.
  *
- * @param [in] ipc Of @ref ucs_gstream_ipc_open, or NULL.
+ * @param [in] ipc Of @ref ucs_gstream_ipc_open or _open_host, or NULL.
  *
  * Threads: may be called from any thread.
  */

@@ -77,7 +77,8 @@ typedef struct ucs_gstream_pair {
     uint64_t   cell;    /**< This side's, @ref ucs_gstream_cell_address */
     ucs_gstream_pair_record_t *record; /**< This side's */
     ucs_gstream_pair_record_t *other;  /**< The other one's */
-    void       *dst;    /**< The receive's buffer, as this device has it */
+    void       *dst;    /**< The receive's buffer, as this device has it:
+                             memory of a device, or of the host */
     const void *src;    /**< The send's; apart from @a dst */
     uint64_t   length;  /**< In bytes; may be 0. A receive's: at most */
     uint64_t   use;     /**< From 1 */
@@ -167,6 +168,40 @@ uint64_t ucs_gstream_cell_address(ucs_gstream_cell_h cell);
  */
 int ucs_gstream_pair_serves(ucs_gstream_h stream, ucs_gstream_type_t type,
                             int device);
+
+
+/**
+ * Tell the device whose pairs a stream can start.
+ *
+ * @param [in] stream A live stream.
+ *
+ * @return Its number in the stream's runtime; -1 if there is none, as for a
+ *         stream of the host.
+ *
+ * Threads: any.
+ */
+int ucs_gstream_pair_device(ucs_gstream_h stream);
+
+
+/**
+ * Find memory of the host, or managed memory, for kernels of a device: if the
+ * runtime knows it, as it was allocated by it or registered with it.
+ *
+ * @param [in]  type      The runtime.
+ * @param [in]  device    The number of the device.
+ * @param [in]  memory    The memory; never dereferenced.
+ * @param [in]  length    In bytes, not 0.
+ * @param [out] address_p Set on success: where the device has it.
+ *
+ * @return UCS_OK; UCS_ERR_UNREACHABLE if kernels do not reach all of it, or it
+ *         is managed and the host has to keep out while a device works.
+ *
+ * Ownership: the address is good until the memory is freed or unregistered.
+ * Threads: any, but not a host function of a device's stream.
+ */
+ucs_status_t ucs_gstream_pair_address(ucs_gstream_type_t type, int device,
+                                      const void *memory, size_t length,
+                                      void **address_p);
 
 
 /**

@@ -632,12 +632,13 @@ ucs_status_t ucp_st_op_test(ucp_st_op_h op);
  * Get a handle of an operation for kernels of the application: ucp_st_device.h
  * has what they call. Local. The same one each time.
  *
- * Kernels start and wait for messages on lane direct, where both buffers are in
- * memory of GPUs and the pair is moved by kernels ("kernel" is its protocol);
- * and on lane trig, where the NIC reaches the operation's buffer in memory of a
- * GPU, and that GPU reaches the NIC's trigger pages. There a receive whose data
- * is sent ahead (UCX_ST_EAGER_MAX) is none of kernels, and each use is of the
- * matched length. The kernels run on the GPU that has the operation's buffer.
+ * Kernels start and wait for messages on lane direct, where the pair is moved
+ * by kernels ("kernel" is its protocol), as GPUs reach both buffers; and on
+ * lane trig, where the NIC reaches the operation's buffer in memory of a GPU,
+ * and that GPU reaches the NIC's trigger pages. There a receive whose data is
+ * sent ahead (UCX_ST_EAGER_MAX) is none of kernels, and each use is of the
+ * matched length. The kernels run on the GPU that has the operation's buffer;
+ * if that is the host's, on the one that has the worker's queues.
  *
  * @param [in]  op     The operation, matched.
  * @param [out] device Filled on success only.

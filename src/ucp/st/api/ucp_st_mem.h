@@ -25,6 +25,11 @@ extern "C" {
  * - Each block of 1 MiB or more has a file descriptor. All of them together
  *   have at most a quarter of those that the process may have (ulimit -n).
  * - A core file has all of such a block, also pages that nobody has written to.
+ * - Where a GPU is to reach it for a message, the library registers it with the
+ *   runtime (cuMemHostRegister(), hipHostRegister()): all of its file, whose
+ *   memory is taken then, also that of other blocks below 1 MiB. A program that
+ *   registers a block itself does so before it makes an operation on any, and
+ *   unregisters it before it frees it.
  *
  * @code
  * static void *get_buffer(size_t length, int *is_mappable_p)

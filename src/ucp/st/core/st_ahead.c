@@ -69,7 +69,7 @@ static ucs_status_t ucp_st_ahead_get_device(ucp_st_op_t *op,
     if (op->lane->op.ahead == NULL) {
         ucs_log(op->worker->refuse_level, "operation %p is on lane '%s', whose "
                 "messages kernels do not start: they do on lane 'direct', "
-                "where both buffers are in devices (tier K), and on lane "
+                "where kernels reach both buffers (tier K), and on lane "
                 "'trig', where a device reaches the card's trigger pages", op,
                 op->lane->name);
         return UCS_ERR_UNSUPPORTED;
@@ -117,11 +117,11 @@ static ucs_status_t ucp_st_ahead_post(ucp_st_op_t *op, ucp_st_queue_h queue,
     if (uses == 0) {
         return UCS_OK;
     }
-    if (!ucs_gstream_pair_serves(queue->stream, op->memory.type,
-                                 op->memory.device)) {
-        ucp_st_refuse(queue, "uses of operation %p ahead: its buffer is in "
-                      "device %d, and the queue's stream is not of that or of "
-                      "another context", op, op->memory.device);
+    if (!ucs_gstream_pair_serves(queue->stream, op->starter.type,
+                                 op->starter.device)) {
+        ucp_st_refuse(queue, "uses of operation %p ahead: kernels of device %d "
+                      "start it, and the queue's stream is not of that or of "
+                      "another context", op, op->starter.device);
         return UCS_ERR_UNSUPPORTED;
     }
     status = op->lane->op.ahead->post(op, queue, uses);

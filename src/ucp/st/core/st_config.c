@@ -99,13 +99,13 @@ static ucs_config_field_t ucp_st_config_table[] = {
      UCS_CONFIG_TYPE_MEMUNITS},
 
     {"DIRECT_GPU_TIER", "auto",
-     "How lane direct moves messages whose two buffers are in a device.\n"
+     "How lane direct moves messages whose two buffers devices reach.\n"
      "  kernel  - the stream that starts a use second copies, in a kernel: no\n"
      "            thread of the host is on the way\n"
      "  service - threads of the host have copies made\n"
      "  auto    - the first of these that the pair can\n"
-     "A pair that cannot what is asked for fails. \"service\" on one side is\n"
-     "enough.",
+     "A pair that cannot what is asked for fails, but one of two buffers of\n"
+     "the host that no device reaches. \"service\" on one side is enough.",
      ucs_offsetof(ucp_st_config_t, direct_gpu_tier),
      UCS_CONFIG_TYPE_ENUM(ucp_st_config_tiers)},
 

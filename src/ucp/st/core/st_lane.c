@@ -177,8 +177,7 @@ ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker)
     return (worker->num_lanes > 0) ? UCS_OK : result;
 }
 
-/* Kinds of streams that operations of the worker are started on */
-static uint64_t ucp_st_lanes_stream_types(ucp_st_worker_h worker)
+uint64_t ucp_st_lanes_stream_types(ucp_st_worker_h worker)
 {
     uint64_t types = worker->stream_types;
     unsigned type;

@@ -111,8 +111,9 @@ typedef struct ucp_st_lane_op_ops {
      *  buffer lies in; else it is given memory of the host in its place. */
     int (*reaches)(const ucp_st_op_t *op);
 
-    /** The operation is being made: ask runtimes what offer() needs, which may
-     *  take long. The worker's lock is not held. */
+    /** The operation is being made, or is about to be matched: ask runtimes
+     *  what offer() needs, which may take long. Not twice, if the answer is
+     *  there. The worker's lock is not held. */
     void (*prepare)(ucp_st_op_t *op);
 
     /** The operation was paired: set the lane's entry of its `priv`, allocate
@@ -261,6 +262,10 @@ ucs_status_t ucp_st_lanes_check_names(ucp_st_worker_h worker);
  * UCS_ERR_INVALID_PARAM if one has a setting that is wrong.
  */
 ucs_status_t ucp_st_lanes_open(ucp_st_worker_h worker);
+
+/** A bit for each kind of streams that operations of the worker are started on,
+ *  as far as it is known. The lock is held. */
+uint64_t ucp_st_lanes_stream_types(ucp_st_worker_h worker);
 
 /** Set the order in which the operation tries the lanes that the peer has. The
  *  lock is held. */

@@ -410,6 +410,14 @@ static ucs_status_t ucp_st_match_startall(const ucp_st_op_h *ops, size_t count,
         return status;
     }
 
+    /* Queues may have come since they were made */
+    for (i = 0; i < count; ++i) {
+        if ((ops[i] != NULL) &&
+            (__atomic_load_n(&ops[i]->state, __ATOMIC_RELAXED) ==
+             UCP_ST_OP_INIT)) {
+            ucp_st_lanes_prepare(ops[i]);
+        }
+    }
     worker = ops[0]->worker;
     ucp_st_worker_lock(worker);
     /* Free what complete uses hold */

@@ -93,6 +93,8 @@ static ucs_status_t ucp_st_op_set_params(ucp_st_op_t *op,
         }
     }
     ucp_st_stage_query(op->buffer, op->length, &op->memory);
+    op->starter.type   = op->memory.type;
+    op->starter.device = op->memory.device;
     return (params->field_mask & UCP_ST_OP_PARAM_FIELD_BLOCKS) ?
            ucp_st_op_set_blocks(op, params) : UCS_OK;
 }

@@ -46,6 +46,16 @@ typedef enum {
 struct ucp_st_lane_ops;
 struct ucp_st_exchange;
 
+/** The device whose kernels start an operation: that of its buffer. Or else, if
+ *  there is a cell, one that reaches the buffer and has a stream that the
+ *  worker has a queue on. */
+typedef struct ucp_st_starter {
+    ucs_gstream_type_t type;
+    int                device;
+    uint8_t            place;   /* of the buffer, st_direct_proto.h's */
+    void               *buffer; /* as the device has it */
+} ucp_st_starter_t;
+
 /**
  * Protected by the worker's lock, except for the lanes' private data, and for
  * `waited` and `last_seq`. These two belong to the thread that calls for the
@@ -71,8 +81,9 @@ typedef struct ucp_st_op {
     int                 is_gone;    /* ... no more, when last asked; atomic */
     ucs_gstream_ipc_key_t *ipc_key; /* of the buffer for other processes, or
                                        NULL */
-    ucs_gstream_cell_h  cell;       /* of the buffer's device, for pairs of
-                                       streams, or NULL */
+    ucp_st_starter_t    starter;
+    ucs_gstream_cell_h  cell;       /* of its device, for pairs of streams, or
+                                       NULL */
     ucs_gstream_rect_t  blocks;     /* of the buffer, how the stream copies them
                                        to or from `stage`; the height is that of
                                        a use; width 0: it has no blocks */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /** Changes with any change of the formats below. */
-#define UCP_ST_PROTO_VERSION 28
+#define UCP_ST_PROTO_VERSION 29
 
 /** First bytes of an address: "UST" and the version. */
 #define UCP_ST_ADDRESS_MAGIC 0x545355u

@@ -247,7 +247,9 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
     own          = ucp_st_direct_gpu_offered(ucp_st_direct_op(op));
     *is_paired_p = 0;
     if ((own->key.type == UCS_GSTREAM_TYPE_HOST) &&
-        (other->key.type == UCS_GSTREAM_TYPE_HOST)) {
+        (other->key.type == UCS_GSTREAM_TYPE_HOST) &&
+        (own->place == UCP_ST_DIRECT_PLACE_NONE) &&
+        (other->place == UCP_ST_DIRECT_PLACE_NONE)) {
         return UCS_OK;
     }
     why          = ucp_st_direct_pair_why_not(op, own, other);
@@ -534,6 +536,7 @@ static void ucp_st_direct_release(ucp_st_op_t *op)
     }
     ucp_st_direct_map_put(direct->map);
     ucp_st_direct_map_put(direct->other_map);
+    ucp_st_direct_map_put(direct->pair_map);
     ucs_gstream_ipc_close(direct->other_ipc);
     free(direct->gpu_offer);
     op->priv[UCP_ST_LANE_DIRECT] = NULL;

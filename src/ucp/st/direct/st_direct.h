@@ -27,8 +27,8 @@
  * claimed and counted by threads of the host, which begin a copy and look for
  * its end later: none of them waits for it.
  *
- * Paired. Where both buffers are in devices that kernels of the library run on,
- * and that reach each other: a start is a kernel, and the one that starts a use
+ * Paired. Where each side has a device that kernels of the library run on, and
+ * that reaches both buffers: a start is a kernel, and the one that starts a use
  * second copies (ucs_gstream_pair.h, st_direct_pair.c).
  * No thread has a part in it, but where a stream that starts the use runs no
  * such kernels.
@@ -183,6 +183,8 @@ typedef struct ucp_st_direct_op {
     ucp_st_direct_map_t   *map;      /* of the own buffer, or NULL; worker's */
     ucp_st_direct_map_t   *other_map; /* of `other_buffer`, or NULL; worker's
                                         lock */
+    ucp_st_direct_map_t   *pair_map; /* of the own buffer that kernels use, or
+                                        NULL; worker's lock */
     size_t                pair_size; /* receive: of `pair`, bytes; worker's */
     ucs_list_link_t       ending;    /* in the device's list; worker's lock */
     uint8_t               is_listed; /* ... it is there; worker's lock */
@@ -379,6 +381,13 @@ int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length);
 int ucp_st_direct_gpu_reaches_device(const ucp_st_direct_gpu_t *own,
                                      unsigned type, uint32_t device);
 
+/** How an operation's buffer lies; its width is 0 without blocks. */
+ucs_gstream_rows_t ucp_st_direct_gpu_rows(const ucp_st_op_t *op);
+
+/** Bytes from the begin of a buffer to the end of a message in it; the largest
+ *  number if no memory has so many. */
+size_t ucp_st_direct_gpu_span(ucs_gstream_rows_t rows, size_t length);
+
 /** What an operation has said; of the host if that is nothing. */
 const ucp_st_direct_gpu_t *
 ucp_st_direct_gpu_offered(const ucp_st_direct_op_t *direct);
@@ -388,6 +397,10 @@ ucp_st_direct_gpu_offered(const ucp_st_direct_op_t *direct);
 ucs_status_t ucp_st_direct_gpu_open_ipc(ucp_st_direct_op_t *direct,
                                         const ucs_gstream_ipc_key_t *key,
                                         int device);
+
+/** The rest of that: `other_ipc` is being opened, or is NULL, and the other
+ *  side alone opens something. */
+void ucp_st_direct_gpu_await(ucp_st_direct_op_t *direct, uint64_t offset);
 
 /** Fill in what an offer says of devices; 0 if that is nothing. This and the
  *  next two are called with the worker's lock. */
@@ -410,16 +423,16 @@ ucs_status_t ucp_st_direct_gpu_bind(ucp_st_op_t *op,
  *  `is_open_p` if one is open. The worker's lock is held. */
 int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p);
 
-/** Find out whether the device of an operation's buffer can have pairs of
- *  streams: takes long. Without the worker's lock. */
+/** Find out whether there is a device that can have pairs of streams with an
+ *  operation's buffer: takes long. Without the worker's lock. */
 void ucp_st_direct_pair_ask(ucp_st_op_t *op);
 
 /** Get what tier K needs and say it in an offer, if it can be had. This and
  *  what follows is called with the worker's lock. */
 void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu);
 
-/** Why a pair, of which a buffer at least is in a device, cannot be of tier K;
- *  NULL if it can. Both sides come to the same answer. */
+/** Why a pair cannot be of tier K; NULL if it can. Both sides come to the same
+ *  answer. */
 const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
                                        const ucp_st_direct_gpu_t *own,
                                        const ucp_st_direct_gpu_t *other);

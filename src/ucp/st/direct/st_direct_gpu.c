@@ -72,6 +72,17 @@ static void ucp_st_direct_gpu_add(ucp_st_direct_gpu_t *gpu,
                                   UCP_ST_DIRECT_MAX_DEVICES - first);
 }
 
+/* Of the host: all devices copy, but on tier K. There the other side reaches
+ * the buffer, too. */
+static void ucp_st_direct_gpu_add_all(const ucp_st_op_t *op,
+                                      ucp_st_direct_gpu_t *gpu,
+                                      ucs_gstream_type_t type)
+{
+    int is_starter = (op->cell != NULL) && (op->starter.type == type);
+
+    ucp_st_direct_gpu_add(gpu, type, is_starter ? op->starter.device : -1);
+}
+
 /* The buffer itself is in a device, and the lane can do without staging it:
  * kernels alone move rows */
 static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
@@ -80,9 +91,7 @@ static int ucp_st_direct_gpu_is_mine(const ucp_st_op_t *op)
            ((op->blocks.width == 0) || (op->cell != NULL));
 }
 
-/* Bytes from the begin of a buffer to the end of the message in it; the largest
- * number if no memory has so many */
-static size_t ucp_st_direct_gpu_span(ucs_gstream_rows_t rows, size_t length)
+size_t ucp_st_direct_gpu_span(ucs_gstream_rows_t rows, size_t length)
 {
     size_t begin;
 
@@ -97,7 +106,7 @@ static size_t ucp_st_direct_gpu_span(ucs_gstream_rows_t rows, size_t length)
     return begin + (length - 1) % rows.width + 1;
 }
 
-static ucs_gstream_rows_t ucp_st_direct_gpu_rows(const ucp_st_op_t *op)
+ucs_gstream_rows_t ucp_st_direct_gpu_rows(const ucp_st_op_t *op)
 {
     const ucs_gstream_rect_t *blocks = &op->blocks;
     ucs_gstream_rows_t rows          = {.width = (uint32_t)blocks->width};
@@ -116,30 +125,38 @@ int ucp_st_direct_gpu_is_asked(const ucp_st_op_t *op, size_t length)
     const ucp_st_config_t *config = &op->worker->config;
 
     return (length > 0) &&
-           ((length >= config->direct_map_min) ||
+           ((length >= config->direct_map_min) || (op->cell != NULL) ||
             (ucp_st_stage_is_device(&op->memory) &&
              (config->direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE)));
 }
 
-void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
+/* Which devices there are, and the key of a buffer in one */
+static void ucp_st_direct_gpu_ask_key(ucp_st_op_t *op)
 {
     int is_near = ucp_st_peer_is_real(op->peer) && op->peer->process.is_near;
     size_t length;
 
-    if (!ucp_st_direct_gpu_is_asked(op, op->length)) {
-        return;
-    }
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_HIP, -1, NULL, 0);
     (void)ucs_gstream_ipc_reach(UCS_GSTREAM_TYPE_CUDA, -1, NULL, 0);
-    if (ucp_st_stage_is_device(&op->memory) &&
+    if ((op->ipc_key == NULL) && ucp_st_stage_is_device(&op->memory) &&
         ((op->blocks.width == 0) || (op->worker->config.direct_gpu_tier !=
                                      UCP_ST_DIRECT_TIER_SERVICE))) {
         op->ipc_key = malloc(sizeof(*op->ipc_key));
+        if (op->ipc_key != NULL) {
+            length = ucp_st_direct_gpu_span(ucp_st_direct_gpu_rows(op),
+                                            op->length);
+            ucs_gstream_ipc_get_key(op->buffer, length, &op->memory, !is_near,
+                                    op->ipc_key);
+        }
     }
-    if (op->ipc_key != NULL) {
-        length = ucp_st_direct_gpu_span(ucp_st_direct_gpu_rows(op), op->length);
-        ucs_gstream_ipc_get_key(op->buffer, length, &op->memory, !is_near,
-                                op->ipc_key);
+}
+
+void ucp_st_direct_gpu_ask(ucp_st_op_t *op)
+{
+    if (ucp_st_direct_gpu_is_asked(op, op->length)) {
+        ucp_st_direct_gpu_ask_key(op);
+    }
+    if ((op->length > 0) && (op->cell == NULL)) {
         ucp_st_direct_pair_ask(op);
     }
 }
@@ -160,8 +177,9 @@ int ucp_st_direct_gpu_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
         ucp_st_direct_pair_offer(op, gpu);
         return 1;
     }
-    ucp_st_direct_gpu_add(gpu, UCS_GSTREAM_TYPE_HIP, -1);
-    ucp_st_direct_gpu_add(gpu, UCS_GSTREAM_TYPE_CUDA, -1);
+    ucp_st_direct_gpu_add_all(op, gpu, UCS_GSTREAM_TYPE_HIP);
+    ucp_st_direct_gpu_add_all(op, gpu, UCS_GSTREAM_TYPE_CUDA);
+    ucp_st_direct_pair_offer(op, gpu);
     return (gpu->num_reached[UCS_GSTREAM_TYPE_HIP] +
             gpu->num_reached[UCS_GSTREAM_TYPE_CUDA]) > 0;
 }
@@ -225,18 +243,23 @@ ucs_status_t ucp_st_direct_gpu_open_ipc(ucp_st_direct_op_t *direct,
                                         const ucs_gstream_ipc_key_t *key,
                                         int device)
 {
-    ucp_st_worker_h worker = direct->op->worker;
     ucs_status_t status;
 
     status = ucs_gstream_ipc_open(key, device, &direct->other_ipc);
     if (status == UCS_OK) {
-        direct->other_offset = key->offset;
-        direct->is_opening   = 1;
-        ucs_list_add_tail(&ucp_st_direct_dev(worker)->opening,
-                          &direct->opening);
-        ucp_st_direct_dev_wake(worker);
+        ucp_st_direct_gpu_await(direct, key->offset);
     }
     return status;
+}
+
+void ucp_st_direct_gpu_await(ucp_st_direct_op_t *direct, uint64_t offset)
+{
+    ucp_st_worker_h worker = direct->op->worker;
+
+    direct->other_offset = offset;
+    direct->is_opening   = 1;
+    ucs_list_add_tail(&ucp_st_direct_dev(worker)->opening, &direct->opening);
+    ucp_st_direct_dev_wake(worker);
 }
 
 /* Find the other side's buffer, which the copier reaches, or have it opened */
@@ -282,7 +305,7 @@ static ucs_status_t ucp_st_direct_gpu_check(const ucp_st_direct_op_t *direct,
         (span <= (length - direct->other_offset))) {
         return UCS_OK;
     }
-    ucs_error("operation %p: peer 0x%lx has no %lu bytes at %lu of %lu in a "
+    ucs_error("operation %p: peer 0x%lx has no %lu bytes at %lu of %lu for a "
               "device", direct->op, direct->op->peer->uuid, span,
               direct->other_offset, length);
     return UCS_ERR_INVALID_PARAM;
@@ -295,7 +318,7 @@ static ucs_status_t ucp_st_direct_gpu_why_closed(const ucp_st_op_t *op,
     if (ucp_st_process_has_ended(&op->peer->process)) {
         return UCS_ERR_CONNECTION_RESET;
     }
-    ucs_error("operation %p: process %u's buffer in a device is not reached; "
+    ucs_error("operation %p: process %u's buffer is not reached by a device; "
               "with UCX_ST_DIRECT_GPU_TIER=service and "
               "UCX_ST_DIRECT_MAP_MIN=inf lane 'direct' stages such buffers", op,
               op->peer->process.pid);
@@ -316,7 +339,11 @@ int ucp_st_direct_gpu_look(ucp_st_worker_h worker, int *is_open_p)
             ucs_list_del(&direct->opening);
             continue;
         }
-        status = ucs_gstream_ipc_look(direct->other_ipc, &start, &length);
+        start  = direct->other_buffer;
+        length = UINT64_MAX;
+        status = (direct->other_ipc == NULL) ?
+                 UCS_OK :
+                 ucs_gstream_ipc_look(direct->other_ipc, &start, &length);
         if (status == UCS_INPROGRESS) {
             continue;
         }

@@ -3,8 +3,16 @@
  * st_direct_pair.c - the direct lane, tier K: the streams of devices move the
  * data by kernels (ucs_gstream_pair.h).
  *
- * A pair is moved so if both buffers are in one device, or in two that reach
- * each other, and each process reaches the other's buffer and record.
+ * Each side has a starter: the device whose kernels start it, and copy if they
+ * do so second. That is the device of its buffer. For a buffer in memory of the
+ * host, or in managed memory, it is the device of the worker's first queue, if
+ * all its queues are on streams of that runtime. A pair is moved so if both
+ * starters reach both buffers, and each process the other's record:
+ *
+ * - memory of a device, by its handle where it is another process's;
+ * - memory of ucp_st_mem_alloc(), whose file each process maps, and registers;
+ * - within a process, memory of the host that the runtime knows, and managed
+ *   memory.
  *
  * Records of a process lie in a file of their own, which devices reach: to
  * register a whole segment takes long. It stays registered for the life of the
@@ -28,7 +36,9 @@
 #include "core/st_ahead.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_stage.h"
 
+#include <ucs_backoff.h>
 #include <ucs_gstream_memory.h>
 
 #include <ucs/sys/math.h>
@@ -156,56 +166,224 @@ ucp_st_direct_record_open(const ucp_st_direct_gpu_t *other,
     return status;
 }
 
+/* Bytes of an operation's buffer, from its begin to its end */
+static size_t ucp_st_direct_pair_span(const ucp_st_op_t *op)
+{
+    return ucp_st_direct_gpu_span(ucp_st_direct_gpu_rows(op), op->length);
+}
+
+/* The device of the worker's first queue, if all are on streams of one runtime,
+ * as far as the choice of a lane asks (ucp_st_lanes_stream_types()) */
+static int ucp_st_direct_pair_find_starter(ucp_st_op_t *op)
+{
+    ucp_st_worker_h worker = op->worker;
+    int device             = -1;
+    ucs_gstream_type_t type;
+    ucp_st_queue_h queue;
+    uint64_t types;
+
+    ucp_st_worker_lock(worker);
+    types = (op->peer->lanes & UCS_BIT(UCP_ST_LANE_DIRECT)) ?
+            ucp_st_lanes_stream_types(worker) : 0;
+    ucs_list_for_each(queue, &worker->queues, list) {
+        type   = ucs_gstream_type(queue->stream);
+        device = (types == UCS_BIT(type)) ?
+                 ucs_gstream_pair_device(queue->stream) : -1;
+        if (device >= 0) {
+            op->starter.type   = type;
+            op->starter.device = device;
+            break;
+        }
+    }
+    ucp_st_worker_unlock(worker);
+    return device >= 0;
+}
+
+/* Where kernels of the starter find memory of a file, once it is registered */
+static ucs_status_t ucp_st_direct_pair_ask_file(ucp_st_op_t *op,
+                                                ucp_st_direct_map_t *map)
+{
+    unsigned rounds = 0;
+    ucs_gstream_ipc_h ipc;
+    ucs_status_t status;
+    uint64_t length;
+    void *start;
+
+    status = ucp_st_direct_map_register(map, op->starter.type, &ipc);
+    if (status != UCS_OK) {
+        return status;
+    }
+    while ((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
+           UCS_INPROGRESS) {
+        ucs_backoff(&rounds);
+    }
+    ucs_gstream_ipc_close(ipc);
+    if (status == UCS_OK) {
+        op->starter.buffer = UCS_PTR_BYTE_OFFSET(
+                start, UCS_PTR_BYTE_DIFF(map->address, op->buffer));
+    }
+    return status;
+}
+
+/* Find a device, and where it has a buffer of the host */
+static ucs_status_t ucp_st_direct_pair_ask_host(ucp_st_op_t *op)
+{
+    ucp_st_starter_t *starter = &op->starter;
+    size_t span               = ucp_st_direct_pair_span(op);
+    ucs_status_t status       = UCS_ERR_UNREACHABLE;
+    ucp_st_direct_map_t *map;
+
+    if (!ucp_st_peer_is_real(op->peer)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    map            = ucp_st_direct_map_find(op->buffer, span);
+    starter->place = (map != NULL) ? UCP_ST_DIRECT_PLACE_FILE :
+                                     UCP_ST_DIRECT_PLACE_NEAR;
+    if (((map != NULL) ||
+         (op->peer->process.is_near && op->memory.is_pinned)) &&
+        ucp_st_direct_pair_find_starter(op)) {
+        status = ucs_gstream_pair_prepare(starter->type, starter->device);
+    }
+    if (status == UCS_OK) {
+        status = (map == NULL) ? UCS_ERR_UNREACHABLE :
+                                 ucp_st_direct_pair_ask_file(op, map);
+        if (status != UCS_OK) { /* perhaps the application registered it */
+            if (op->peer->process.is_near) {
+                starter->place = UCP_ST_DIRECT_PLACE_NEAR;
+            }
+            status = ucs_gstream_pair_address(starter->type, starter->device,
+                                              op->buffer, span,
+                                              &starter->buffer);
+        }
+    }
+    ucp_st_direct_map_put(map);
+    return status;
+}
+
 void ucp_st_direct_pair_ask(ucp_st_op_t *op)
 {
-    if ((op->worker->config.direct_gpu_tier != UCP_ST_DIRECT_TIER_SERVICE) &&
-        !op->memory.is_managed &&
-        (ucs_gstream_pair_prepare(op->memory.type, op->memory.device) ==
-         UCS_OK)) {
-        op->cell = ucs_gstream_cell_get(op->memory.type, op->memory.device);
+    ucp_st_starter_t *starter = &op->starter;
+    ucs_status_t status;
+
+    if (op->worker->config.direct_gpu_tier == UCP_ST_DIRECT_TIER_SERVICE) {
+        return;
     }
+    if (!ucp_st_stage_is_device(&op->memory) || op->memory.is_managed) {
+        status = ucp_st_direct_pair_ask_host(op);
+    } else {
+        starter->place  = UCP_ST_DIRECT_PLACE_DEVICE;
+        starter->buffer = op->buffer;
+        status          = ((op->ipc_key == NULL) ||
+                           (op->ipc_key->device == 0)) ?
+                          UCS_ERR_UNREACHABLE :
+                          ucs_gstream_pair_prepare(starter->type,
+                                                   starter->device);
+    }
+    if (status == UCS_OK) {
+        if (op->memory.is_managed) {
+            op->memory.device = starter->device; /* it copies as well */
+        }
+        op->cell = ucs_gstream_cell_get(starter->type, starter->device);
+    }
+}
+
+/* Name the file that a buffer lies in; 0 if it is none any more */
+static int ucp_st_direct_pair_offer_file(const ucp_st_op_t *op,
+                                         ucs_gstream_ipc_key_t *key)
+{
+    ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
+
+    direct->pair_map = ucp_st_direct_map_find(op->buffer,
+                                              ucp_st_direct_pair_span(op));
+    if (direct->pair_map == NULL) {
+        return 0;
+    }
+    memcpy(key->handle, &direct->pair_map->file,
+           sizeof(direct->pair_map->file));
+    key->offset = UCS_PTR_BYTE_DIFF(direct->pair_map->address, op->buffer);
+    return 1;
 }
 
 void ucp_st_direct_pair_offer(const ucp_st_op_t *op, ucp_st_direct_gpu_t *gpu)
 {
     ucp_st_direct_op_t *direct = ucp_st_direct_op(op);
 
-    if ((gpu->key.device == 0) || (op->cell == NULL)) {
+    if ((op->cell == NULL) ||
+        ((op->starter.place == UCP_ST_DIRECT_PLACE_FILE) &&
+         !ucp_st_direct_pair_offer_file(op, &gpu->key))) {
         return;
     }
     direct->pairing.record = ucp_st_direct_record_get(&gpu->records,
                                                       &gpu->record);
-    gpu->has_record = (direct->pairing.record != NULL);
+    if (direct->pairing.record == NULL) {
+        return;
+    }
+    gpu->address      = (uintptr_t)op->buffer;
+    gpu->rows         = ucp_st_direct_gpu_rows(op);
+    gpu->place        = op->starter.place;
+    gpu->starter_type = (uint8_t)op->starter.type;
+}
+
+/* Why a side is of no such pair; NULL if it can be */
+static const char *ucp_st_direct_pair_why_none(const ucp_st_direct_gpu_t *gpu)
+{
+    if (gpu->tier == UCP_ST_DIRECT_TIER_SERVICE) {
+        return "UCX_ST_DIRECT_GPU_TIER=service";
+    }
+    if (gpu->place != UCP_ST_DIRECT_PLACE_NONE) {
+        return NULL;
+    }
+    if ((gpu->key.type != UCS_GSTREAM_TYPE_HOST) && (gpu->key.device != 0)) {
+        return "the device runs no kernels of the library, or had no room";
+    }
+    return "kernels do not reach a buffer that is in no device: it has to be "
+           "of ucp_st_mem_alloc() or, within a process, registered with the "
+           "runtime or managed, and all queues of its worker on streams of "
+           "one runtime that run kernels of the library";
+}
+
+/* A starter reaches the other side's buffer, if that is in a device */
+static int ucp_st_direct_pair_reaches(const ucp_st_direct_gpu_t *own,
+                                      const ucp_st_direct_gpu_t *other)
+{
+    return (other->place != UCP_ST_DIRECT_PLACE_DEVICE) ||
+           ucp_st_direct_gpu_reaches_device(own, own->starter_type,
+                                            other->key.device);
+}
+
+/* Another process reaches a buffer */
+static int ucp_st_direct_pair_is_given(const ucp_st_direct_gpu_t *gpu)
+{
+    return (gpu->place == UCP_ST_DIRECT_PLACE_FILE) ||
+           ((gpu->place == UCP_ST_DIRECT_PLACE_DEVICE) && gpu->key.is_given);
 }
 
 const char *ucp_st_direct_pair_why_not(const ucp_st_op_t *op,
                                        const ucp_st_direct_gpu_t *own,
                                        const ucp_st_direct_gpu_t *other)
 {
-    int is_near = op->peer->process.is_near;
+    const char *why = ucp_st_direct_pair_why_none(own);
 
-    if ((own->tier == UCP_ST_DIRECT_TIER_SERVICE) ||
-        (other->tier == UCP_ST_DIRECT_TIER_SERVICE)) {
-        return "UCX_ST_DIRECT_GPU_TIER=service";
+    if (why == NULL) {
+        why = ucp_st_direct_pair_why_none(other);
     }
-    if ((own->key.type != other->key.type) || (own->key.device == 0) ||
-        (other->key.device == 0)) {
-        return "the two buffers are not in devices of one kind that are known";
+    if (why != NULL) {
+        return why;
     }
-    if (!ucp_st_direct_gpu_reaches_device(own, own->key.type,
-                                          other->key.device) ||
-        !ucp_st_direct_gpu_reaches_device(other, own->key.type,
-                                          own->key.device)) {
+    if (own->starter_type != other->starter_type) {
+        return "the two sides are of two runtimes";
+    }
+    if (!ucp_st_direct_pair_reaches(own, other) ||
+        !ucp_st_direct_pair_reaches(other, own)) {
         return "the two devices do not reach each other";
-    }
-    if (!own->has_record || !other->has_record) {
-        return "the device runs no kernels of the library, or had no room";
     }
     if (other->rows.width > other->rows.pitch) {
         return "the peer says that its rows overlap";
     }
-    if (!is_near && (!own->key.is_given || !other->key.is_given)) {
-        return "memory has no handle for other processes";
+    if (!op->peer->process.is_near && (!ucp_st_direct_pair_is_given(own) ||
+                                       !ucp_st_direct_pair_is_given(other))) {
+        return "memory has no handle for other processes, nor is it of "
+               "ucp_st_mem_alloc()";
     }
     return NULL;
 }
@@ -217,8 +395,95 @@ static void ucp_st_direct_pair_set(ucp_st_direct_op_t *direct, void *buffer)
 
     direct->other_buffer = buffer;
     pair->cell           = ucs_gstream_cell_address(direct->op->cell);
-    pair->dst            = pair->is_send ? buffer : direct->buffer;
-    pair->src            = pair->is_send ? direct->buffer : buffer;
+    pair->dst            = pair->is_send ? buffer : direct->op->starter.buffer;
+    pair->src            = pair->is_send ? direct->op->starter.buffer : buffer;
+}
+
+/* Say it if the other side's buffer in memory of the host is not reached */
+static ucs_status_t ucp_st_direct_pair_check(const ucp_st_direct_op_t *direct,
+                                             ucs_status_t status)
+{
+    if (status != UCS_OK) {
+        ucs_error("operation %p: device %d does not reach the buffer of peer "
+                  "0x%lx (%s); UCX_ST_DIRECT_GPU_TIER=service has threads move "
+                  "it", direct->op, direct->op->starter.device,
+                  direct->op->peer->uuid, ucs_status_string(status));
+    }
+    return status;
+}
+
+/* Find the other side's buffer in this process */
+static ucs_status_t
+ucp_st_direct_pair_find(ucp_st_direct_op_t *direct,
+                        const ucp_st_direct_gpu_t *other, void **buffer_p)
+{
+    const ucp_st_starter_t *starter = &direct->op->starter;
+    void *buffer                    = (void*)(uintptr_t)other->address;
+    int device;
+
+    if (other->place == UCP_ST_DIRECT_PLACE_NEAR) {
+        return ucp_st_direct_pair_check(direct, ucs_gstream_pair_address(
+                starter->type, starter->device, buffer,
+                ucp_st_direct_gpu_span(other->rows, direct->length),
+                buffer_p));
+    }
+    *buffer_p = buffer;
+    device    = ucs_gstream_ipc_find(starter->type, other->key.device);
+    return (device == starter->device) ?
+           UCS_OK :
+           ucs_gstream_pair_reach(starter->type, starter->device, device);
+}
+
+/* Have the other side's buffer be registered here */
+static ucs_status_t
+ucp_st_direct_pair_open_file(ucp_st_direct_op_t *direct,
+                             const ucs_gstream_ipc_key_t *key)
+{
+    ucp_st_direct_file_t file;
+    ucs_status_t status;
+
+    memcpy(&file, key->handle, sizeof(file));
+    status = ucp_st_direct_map_open(&file, &direct->other_map);
+    if (status == UCS_OK) {
+        status = ucp_st_direct_map_register(direct->other_map,
+                                            direct->op->starter.type,
+                                            &direct->other_ipc);
+    }
+    if (status == UCS_OK) {
+        ucp_st_direct_gpu_await(direct, key->offset);
+    }
+    return ucp_st_direct_pair_check(direct, status);
+}
+
+/* Find the other side's buffer, or have it opened; and wait where the other
+ * side does not find this one's at once */
+static ucs_status_t ucp_st_direct_pair_open(ucp_st_direct_op_t *direct,
+                                            const ucp_st_direct_gpu_t *other)
+{
+    ucp_st_op_t *op                = direct->op;
+    const ucp_st_direct_gpu_t *own = ucp_st_direct_gpu_offered(direct);
+    ucs_status_t status;
+    void *buffer;
+
+    op->is_opening = !op->peer->process.is_near ||
+                     (own->place == UCP_ST_DIRECT_PLACE_FILE) ||
+                     (other->place == UCP_ST_DIRECT_PLACE_FILE);
+    if (other->place == UCP_ST_DIRECT_PLACE_FILE) {
+        return ucp_st_direct_pair_open_file(direct, &other->key);
+    }
+    if (!op->peer->process.is_near) {
+        return ucp_st_direct_gpu_open_ipc(direct, &other->key,
+                                          op->starter.device);
+    }
+    status = ucp_st_direct_pair_find(direct, other, &buffer);
+    if (status != UCS_OK) {
+        return status;
+    }
+    ucp_st_direct_pair_set(direct, buffer);
+    if (op->is_opening) {
+        ucp_st_direct_gpu_await(direct, 0);
+    }
+    return UCS_OK;
 }
 
 ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
@@ -244,19 +509,7 @@ ucs_status_t ucp_st_direct_pair_bind(ucp_st_op_t *op,
                   op->peer->uuid, other->record);
         return status;
     }
-    if (op->peer->process.is_near) {
-        if (other->key.device != own->key.device) {
-            status = ucs_gstream_pair_reach(
-                    op->memory.type, op->memory.device,
-                    ucs_gstream_ipc_find(op->memory.type, other->key.device));
-        }
-        if (status == UCS_OK) {
-            ucp_st_direct_pair_set(direct, (void*)(uintptr_t)other->address);
-        }
-        return status;
-    }
-    op->is_opening = 1;
-    return ucp_st_direct_gpu_open_ipc(direct, &other->key, op->memory.device);
+    return ucp_st_direct_pair_open(direct, other);
 }
 
 ucs_status_t ucp_st_direct_pair_opened(ucp_st_direct_op_t *direct,
@@ -300,8 +553,8 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
     const ucp_st_op_t *op = direct->op;
 
     if (direct->is_threaded || (direct->other_buffer == NULL) ||
-        !ucs_gstream_pair_serves(queue->stream, op->memory.type,
-                                 op->memory.device)) {
+        !ucs_gstream_pair_serves(queue->stream, op->starter.type,
+                                 op->starter.device)) {
         direct->is_threaded = 1;
         return -1;
     }
@@ -312,9 +565,9 @@ int ucp_st_direct_pair_start_cmds(ucp_st_direct_op_t *direct,
 static ucs_status_t ucp_st_direct_pair_refuse(const ucp_st_op_t *op)
 {
     ucs_log(op->worker->refuse_level, "operation %p is moved by protocol '%s' "
-            "of lane 'direct', which kernels do not start: both buffers have "
-            "to be in devices, for tier K, and UCX's log (UCX_LOG_LEVEL=diag) "
-            "says at the match why a pair is not of that", op,
+            "of lane 'direct', which kernels do not start: they have to reach "
+            "both buffers, for tier K, and UCX's log (UCX_LOG_LEVEL=diag) says "
+            "at the match why a pair is not of that", op,
             op->lane->op.protocol(op));
     return UCS_ERR_UNSUPPORTED;
 }
@@ -333,7 +586,7 @@ static ucs_status_t ucp_st_direct_pair_device(ucp_st_op_t *op,
         /* It copies to the device, and the cell is the operation's as long as
          * that is the caller's */
         ucp_st_worker_unlock(op->worker);
-        status = ucs_gstream_pair_describe(op->memory.type, op->memory.device,
+        status = ucs_gstream_pair_describe(op->starter.type, op->starter.device,
                                            &direct->pairing, &key);
         ucp_st_worker_lock(op->worker);
     }
@@ -386,7 +639,7 @@ ucs_status_t ucp_st_direct_pair_start(ucp_st_direct_op_t *direct)
     ucs_status_t status;
 
     start.use = direct->begun;
-    status    = ucs_gstream_pair_start(op->memory.type, op->memory.device,
+    status    = ucs_gstream_pair_start(op->starter.type, op->starter.device,
                                        &start);
     if (status == UCS_OK) {
         __atomic_store_n(&direct->launched, start.use, __ATOMIC_RELAXED);
@@ -416,7 +669,7 @@ ucs_status_t ucp_st_direct_pair_look(ucp_st_direct_op_t *direct)
     if (!direct->is_threaded) {
         return UCS_OK;
     }
-    status = ucs_gstream_pair_look(op->memory.type, op->memory.device);
+    status = ucs_gstream_pair_look(op->starter.type, op->starter.device);
     if (status == UCS_ERR_IO_ERROR) {
         direct->is_lost = 1;
     }

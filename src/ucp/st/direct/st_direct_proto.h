@@ -76,10 +76,21 @@ typedef enum {
     UCP_ST_DIRECT_TIER_SERVICE
 } ucp_st_direct_tier_t;
 
+/** Where kernels find a buffer. */
+typedef enum {
+    UCP_ST_DIRECT_PLACE_NONE,   /**< They do not: the pair is not of tier K */
+    UCP_ST_DIRECT_PLACE_DEVICE, /**< In a device */
+    UCP_ST_DIRECT_PLACE_NEAR,   /**< In this process: what its runtime has, as
+                                     memory of the host or managed memory */
+    UCP_ST_DIRECT_PLACE_FILE    /**< In a file of the host's memory */
+} ucp_st_direct_place_t;
+
 /** What an offer says of devices. */
 typedef struct ucp_st_direct_gpu {
     uint64_t              address; /**< Of the user's buffer in its process */
-    ucs_gstream_ipc_key_t key;     /**< Of the buffer, if it is in a device */
+    ucs_gstream_ipc_key_t key;     /**< Of the buffer, if it is in a device; in
+                                        a file: `handle` begins with the @ref
+                                        ucp_st_direct_file_t */
     uint8_t               num_reached[UCS_GSTREAM_TYPE_LAST]; /**< By type */
     uint8_t               tier;    /**< @ref ucp_st_direct_tier_t */
     uint32_t              reached[UCP_ST_DIRECT_MAX_DEVICES]; /**< Devices whose
@@ -88,8 +99,11 @@ typedef struct ucp_st_direct_gpu {
     ucp_st_direct_file_t  records; /**< Where its record is, */
     uint64_t              record;  /**< ... from the begin */
     ucs_gstream_rows_t    rows;    /**< Of the buffer */
-    uint8_t               has_record; /**< Tier K: it is ready for that */
-    uint8_t               reserved[7];
+    uint8_t               place;   /**< @ref ucp_st_direct_place_t */
+    uint8_t               starter_type; /**< Tier K: whose kernels start this
+                                             side; `reached` is of that device
+                                             */
+    uint8_t               reserved[6];
 } ucp_st_direct_gpu_t;
 
 /** Slots of a pair: uses, or pieces of one, that can be under way. One side

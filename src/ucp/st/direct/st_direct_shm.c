@@ -190,9 +190,57 @@ ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
     return status;
 }
 
+/* It is in no list any more */
+static void ucp_st_direct_map_end(ucp_st_direct_map_t *map)
+{
+    (void)munmap(map->address, map->length);
+    if (map->fd >= 0) {
+        close(map->fd);
+    }
+    free(map);
+}
+
+/* One thread closes all */
+static void ucp_st_direct_map_closed(void *arg)
+{
+    ucp_st_direct_map_t *map = arg;
+
+    if (--map->num_registered == 0) {
+        ucp_st_direct_map_end(map);
+    }
+}
+
+ucs_status_t ucp_st_direct_map_register(ucp_st_direct_map_t *map,
+                                        ucs_gstream_type_t type,
+                                        ucs_gstream_ipc_h *ipc_p)
+{
+    const ucs_gstream_ipc_host_t host = {
+        .type   = type,
+        .start  = map->address,
+        .length = map->length,
+        .closed = ucp_st_direct_map_closed,
+        .arg    = map
+    };
+    ucs_status_t status               = UCS_OK;
+
+    (void)pthread_mutex_lock(&ucp_st_direct_map_lock);
+    if (map->registered[type] == NULL) {
+        status = ucs_gstream_ipc_open_host(&host, &map->registered[type]);
+        map->num_registered += (status == UCS_OK);
+    }
+    if (status == UCS_OK) {
+        ucs_gstream_ipc_hold(map->registered[type]);
+        *ipc_p = map->registered[type];
+    }
+    (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    return status;
+}
+
 void ucp_st_direct_map_put(ucp_st_direct_map_t *map)
 {
+    ucs_gstream_ipc_h registered[UCS_GSTREAM_TYPE_LAST];
     int is_last;
+    unsigned i;
 
     if (map == NULL) {
         return;
@@ -203,12 +251,17 @@ void ucp_st_direct_map_put(ucp_st_direct_map_t *map)
         ucs_list_del(&map->list);
     }
     (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
-    if (is_last) {
-        (void)munmap(map->address, map->length);
-        if (map->fd >= 0) {
-            close(map->fd);
-        }
-        free(map);
+    if (!is_last) {
+        return;
+    }
+    if (map->num_registered == 0) {
+        ucp_st_direct_map_end(map);
+        return;
+    }
+    /* With the last one it ends */
+    memcpy(registered, map->registered, sizeof(registered));
+    for (i = 0; i < UCS_GSTREAM_TYPE_LAST; ++i) {
+        ucs_gstream_ipc_close(registered[i]);
     }
 }
 

@@ -22,8 +22,12 @@ typedef struct ucp_st_direct_map {
     void                 *address; /* this and the next two: read-only */
     size_t               length;
     ucp_st_direct_file_t file; /* in this process, if it made it */
-    ucs_list_link_t      list; /* of all of them; its lock, as the next two */
+    ucs_list_link_t      list; /* of all of them; its lock, as the next
+                                  four */
     unsigned             refs;
+    unsigned             num_registered; /* of the next ones */
+    ucs_gstream_ipc_h    registered[UCS_GSTREAM_TYPE_LAST]; /* with runtimes, or
+                                  NULL */
     int                  fd;   /* -1: another process made it; read-only */
     int                  is_strict; /* see ucp_st_direct_map_commit() */
 } ucp_st_direct_map_t;
@@ -60,7 +64,18 @@ void ucp_st_direct_map_dump(const ucp_st_direct_map_t *map, size_t offset,
 ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
                                     ucp_st_direct_map_t **map_p);
 
-/** Give one reference back. NULL is fine. */
+/**
+ * Have devices of a runtime, one of which is in use, reach a mapping of a
+ * user's memory: `ipc_p` is to be looked at, and to be closed. It stays
+ * registered as long as it is mapped, as each time takes long. What
+ * ucs_gstream_ipc_open_host() returns.
+ */
+ucs_status_t ucp_st_direct_map_register(ucp_st_direct_map_t *map,
+                                        ucs_gstream_type_t type,
+                                        ucs_gstream_ipc_h *ipc_p);
+
+/** Give one reference back. NULL is fine. One that is registered is unmapped
+ *  later, when no stream waits. */
 void ucp_st_direct_map_put(ucp_st_direct_map_t *map);
 
 /**

@@ -31,9 +31,12 @@
 /* From here on a block has a file of its own */
 #define UCP_ST_MEM_LONG (1ul << 20)
 
-/* Shorter ones share so much address space at a time, if files may be so long
- */
-#define UCP_ST_MEM_POOL (256ul << 20)
+/* Shorter ones share so much address space at first, and each time twice as
+ * much, up to the other number, if files may be so long: devices that are to
+ * reach a block have all of its file registered, which takes its memory and
+ * long */
+#define UCP_ST_MEM_POOL_MIN (8ul << 20)
+#define UCP_ST_MEM_POOL_MAX (256ul << 20)
 
 /* More of it goes to core files, and is registered for devices, in such steps
  */
@@ -130,7 +133,7 @@ static void *ucp_st_mem_pool_get(ucp_st_mem_pool_t *pool, size_t length)
 static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
                                          void **address_p)
 {
-    size_t size = ucs_min(UCP_ST_MEM_POOL, ucs_memfd_max());
+    size_t size = UCP_ST_MEM_POOL_MIN;
     ucp_st_mem_pool_t *pool;
     ucs_status_t status;
 
@@ -140,7 +143,9 @@ static ucs_status_t ucp_st_mem_get_short(ucp_st_mem_block_t *block,
             block->pool = pool;
             return UCS_OK;
         }
+        size = ucs_max(size, 2 * pool->seg.map->length);
     }
+    size = ucs_min(ucs_min(size, UCP_ST_MEM_POOL_MAX), ucs_memfd_max());
     pool = calloc(1, sizeof(*pool));
     if (pool == NULL) {
         return UCS_ERR_NO_MEMORY;
