@@ -11,6 +11,7 @@
 #include "core/st_op.h"
 #include "core/st_queue.h"
 #include "core/st_worker.h"
+#include "direct/st_direct_proto.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -30,14 +31,14 @@ typedef struct {
     volatile uint64_t *gate; /* B's stream can be made to wait for 1 there */
 } case_t;
 
-static void case_init(case_t *c, gpu_t *gpu, int is_library)
+static void case_init(case_t *c, gpu_t *gpu, size_t length, int is_library)
 {
     c->gpu  = gpu;
     c->a    = &gpu->side[ST_A];
     c->b    = &gpu->side[ST_B];
     c->gate = ucs_gstream_word_get();
     CU_ASSERT_PTR_NOT_NULL_FATAL(c->gate);
-    st_windows_init(&gpu->pair, c->windows, LEN, is_library);
+    st_windows_init(&gpu->pair, c->windows, length, is_library);
 }
 
 static void case_cleanup(case_t *c)
@@ -93,7 +94,7 @@ static void run_words(gpu_t *gpu)
     unsigned i, k;
     case_t c;
 
-    case_init(&c, gpu, 1);
+    case_init(&c, gpu, LEN, 1);
     check = (st_work_t){c.windows[ST_B].memory, LEN, 7, &errors};
     for (k = 1; k <= ROUNDS; ++k) {
         for (i = 0; i < SIGNALS; ++i) {
@@ -141,7 +142,7 @@ static void run_kinds(gpu_t *gpu)
     uint64_t calls;
     case_t c;
 
-    case_init(&c, gpu, 0);
+    case_init(&c, gpu, LEN, 0);
     *st_signal(&c.windows[ST_B], 0) = 2;
     wait = owned(&c.windows[ST_B], 0, 2);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(c.b->queue, &wait), UCS_OK);
@@ -204,7 +205,7 @@ static void run_late(gpu_t *gpu)
     unsigned i;
     case_t c;
 
-    case_init(&c, gpu, 1);
+    case_init(&c, gpu, LEN, 1);
     word = st_signal(&c.windows[ST_B], 0);
     st_more_init(&more, c.b);
     gate_close(&c);
@@ -243,7 +244,7 @@ static void run_others(gpu_t *gpu)
     case_t c;
     int i;
 
-    case_init(&c, gpu, 1);
+    case_init(&c, gpu, LEN, 1);
     for (i = 0; i < 3; ++i) {
         st_more_init(&others[i], c.b);
     }
@@ -286,7 +287,7 @@ static void run_met(gpu_t *gpu)
     st_side_t more;
     case_t c;
 
-    case_init(&c, gpu, 1);
+    case_init(&c, gpu, LEN, 1);
     st_more_init(&more, c.b);
     *st_signal(&c.windows[ST_B], 0) = 1;
     gate_close(&c);
@@ -305,5 +306,218 @@ static void run_met(gpu_t *gpu)
 }
 
 GPU_CASES(met, "host", run_met)
+
+/* Lengths of one block and of several, at places that differ */
+static const size_t lengths[] = {0, 1, 8, 1000, 70000};
+
+#define LONG 70000
+
+static void check_kernels(case_t *c, uint64_t launches)
+{
+    CU_ASSERT_EQUAL(num_calls(c->a->queue), 0);
+    CU_ASSERT_EQUAL(num_calls(c->b->queue), 0);
+    CU_ASSERT_EQUAL(st_stats(c->a).launches, launches);
+    CU_ASSERT_EQUAL(st_stats(c->a).proxied, 0);
+}
+
+/* A kernel for each operation, of the stream alone */
+static void run_moves(gpu_t *gpu)
+{
+    standin_counts_t before;
+    st_window_t *from, *to;
+    uint64_t launches = 0;
+    uint64_t k        = 0;
+    unsigned i, is_get;
+    case_t c;
+
+    case_init(&c, gpu, LONG + 8, 1);
+    before = rt_counts(gpu->rt);
+    for (i = 0; i < ST_CUNIT_COUNT(lengths); ++i) {
+        for (is_get = 0; is_get < 2; ++is_get) {
+            from = &c.windows[is_get ? ST_B : ST_A];
+            to   = &c.windows[is_get ? ST_A : ST_B];
+            st_fill(from->memory + i, lengths[i], ++k);
+            memset(to->memory, 0xee, LONG + 8);
+            (is_get ? st_get : st_put)(&c.windows[ST_A], i, lengths[i], i % 2);
+            st_put_signal(&c.windows[ST_A], 0, 1, k);
+            st_quiet(&c.windows[ST_A]);
+            CU_ASSERT_EQUAL(wait_owned(c.b->queue, &c.windows[ST_B], 1, k),
+                            UCS_OK);
+            st_pair_sync(&gpu->pair);
+            CU_ASSERT_TRUE(st_check(to->memory + i, lengths[i], k));
+            CU_ASSERT_EQUAL(to->memory[i + lengths[i]], 0xee);
+            launches += 1 + (lengths[i] > 0);
+        }
+    }
+    if (!gpu->is_real) {
+        CU_ASSERT_EQUAL(rt_counts(gpu->rt).host_funcs, before.host_funcs);
+        CU_ASSERT_EQUAL(rt_counts(gpu->rt).copies, before.copies);
+    }
+    check_kernels(&c, launches);
+    CU_ASSERT_EQUAL(st_stats(c.a).lanes[UCP_ST_LANE_DIRECT].rmas, launches);
+    CU_ASSERT_EQUAL(st_stats(c.a).puts, ST_CUNIT_COUNT(lengths));
+    CU_ASSERT_EQUAL(st_stats(c.a).gets, ST_CUNIT_COUNT(lengths));
+    case_cleanup(&c);
+}
+
+GPU_CASES(moves, "direct", run_moves)
+
+/* A window that is a file of its own, as long ones are, is given back while a
+ * stream waits for what its caller does next */
+static void run_long(gpu_t *gpu)
+{
+    case_t c;
+
+    case_init(&c, gpu, 1u << 20, 1);
+    st_fill(c.windows[ST_A].memory, 100, 3);
+    st_put_signal(&c.windows[ST_A], 100, 1, 1);
+    CU_ASSERT_EQUAL(wait_owned(c.b->queue, &c.windows[ST_B], 1, 1), UCS_OK);
+    st_pair_sync(&gpu->pair);
+    CU_ASSERT_TRUE(st_check(c.windows[ST_B].memory, 100, 3));
+    check_kernels(&c, 1);
+    gate_close(&c);
+    st_windows_cleanup(c.windows);
+    gate_open(&c);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(c.b->stream), UCS_OK);
+    ucs_gstream_word_put(c.gate);
+}
+
+GPU_CASES(long, "direct", run_long)
+
+/* Data with its signal; what they name stays until the stream has passed */
+static void run_held(gpu_t *gpu)
+{
+    case_t c;
+
+    case_init(&c, gpu, LEN, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(c.a->stream, c.gate, 1), UCS_OK);
+    st_fill(c.windows[ST_A].memory, LEN, 3);
+    st_put_signal(&c.windows[ST_A], LEN, 2, 9);
+    CU_ASSERT_EQUAL(ucp_st_mem_dereg(c.windows[ST_A].memh), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_rkey_destroy(c.windows[ST_A].rkey), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(ucp_st_queue_destroy(c.a->queue), UCS_ERR_BUSY);
+    CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 0);
+    gate_open(&c);
+    st_pair_sync(&gpu->pair);
+    CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 9);
+    CU_ASSERT_TRUE(st_check(c.windows[ST_B].memory, LEN, 3));
+    check_kernels(&c, 1);
+    case_cleanup(&c);
+}
+
+GPU_CASES(held, "direct", run_held)
+
+/* What kernels do not reach, or cannot do, the service thread does; a strict
+ * signal by a kernel waits for that */
+static void run_mixed(gpu_t *gpu)
+{
+    ucp_st_signal_params_t signal;
+    ucp_st_rma_params_t params;
+    st_window_t plain;
+    uint64_t k;
+    case_t c;
+
+    case_init(&c, gpu, LEN, 1);
+    st_window_init(c.a, &plain, LEN, 0);
+    for (k = 1; k <= ROUNDS; ++k) {
+        params             = st_rma_params(&c.windows[ST_A], 0, LEN);
+        params.memh        = plain.memh;
+        st_fill(plain.memory, LEN, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put(c.a->queue, &params), UCS_OK);
+        params             = st_rma_params(&c.windows[ST_A], 0, 0);
+        params.field_mask |= UCP_ST_RMA_PARAM_FIELD_FLAGS;
+        params.flags       = UCP_ST_RMA_FLAG_STRICT;
+        signal             = st_signal_params(&c.windows[ST_A], 1, k);
+        CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(c.a->queue, &params, &signal),
+                        UCS_OK);
+        CU_ASSERT_EQUAL(wait_owned(c.b->queue, &c.windows[ST_B], 1, k), UCS_OK);
+        st_sync(c.b);
+        CU_ASSERT_TRUE(st_check(c.windows[ST_B].memory, LEN, k));
+        st_sync(c.a);
+    }
+    CU_ASSERT_EQUAL(num_calls(c.a->queue), ROUNDS);
+    params             = st_rma_params(&c.windows[ST_A], 0, 0);
+    signal             = st_signal_params(&c.windows[ST_A], 2, 5);
+    signal.field_mask |= UCP_ST_SIGNAL_PARAM_FIELD_OP;
+    signal.op          = UCP_ST_SIGNAL_ADD;
+    CU_ASSERT_EQUAL(ucp_st_enqueue_put_signal(c.a->queue, &params, &signal),
+                    UCS_OK);
+    st_quiet(&c.windows[ST_A]);
+    st_sync(c.a);
+    CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 5);
+    CU_ASSERT_EQUAL(num_calls(c.a->queue), ROUNDS + 1);
+    st_window_cleanup(&plain);
+    case_cleanup(&c);
+}
+
+GPU_CASES(mixed, "direct", run_mixed)
+
+/* Operations that the stream comes to when its queue has failed */
+static void run_move_fails(gpu_t *gpu)
+{
+    case_t c;
+
+    case_init(&c, gpu, LONG, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(c.a->stream, c.gate, 1), UCS_OK);
+    st_fill(c.windows[ST_A].memory, LONG, 3);
+    st_put_signal(&c.windows[ST_A], LONG, 2, 9);
+    st_get(&c.windows[ST_A], 0, 8, 0);
+    queue_fail(c.a->queue);
+    gate_open(&c);
+    check_failed(c.a);
+    CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 0);
+    CU_ASSERT_EQUAL(c.windows[ST_B].memory[0], 0);
+    CU_ASSERT_TRUE(st_check(c.windows[ST_A].memory, LONG, 3));
+    case_cleanup(&c);
+}
+
+GPU_CASES(move_fails, "direct", run_move_fails)
+
+/* A stream of the host that sleeps, and one that a thread serves, find a signal
+ * that no notification comes with */
+static void run_sleepers(gpu_t *gpu)
+{
+    char *stream = st_env_set("ST_TEST_STREAM", NULL);
+    ucp_st_wait_signal_params_t wait;
+    st_side_t host;
+    case_t c;
+
+    case_init(&c, gpu, LEN, 1);
+    st_more_init(&host, c.b);
+    st_env_restore("ST_TEST_STREAM", stream);
+    wait = st_wait_params(&c.windows[ST_B], 0, 1);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(c.b->queue, &wait), UCS_OK);
+    CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(host.queue, &wait), UCS_OK);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize_timeout(host.stream, 0.1),
+                    UCS_INPROGRESS);
+    st_put_signal(&c.windows[ST_A], 0, 0, 1);
+    CU_ASSERT_EQUAL(ucs_gstream_synchronize(host.stream), UCS_OK);
+    st_pair_sync(&gpu->pair);
+    CU_ASSERT_EQUAL(num_calls(c.a->queue), 0);
+    st_more_cleanup(&host);
+    case_cleanup(&c);
+}
+
+GPU_CASES(sleepers, "direct", run_sleepers)
+
+/* The setting that has threads move what kernels could */
+static void run_service(gpu_t *gpu)
+{
+    case_t c;
+
+    case_init(&c, gpu, LEN, 1);
+    c.a->worker->config.direct_gpu_tier = UCP_ST_DIRECT_TIER_SERVICE;
+    st_fill(c.windows[ST_A].memory, LEN, 3);
+    st_put_signal(&c.windows[ST_A], LEN, 2, 9);
+    st_quiet(&c.windows[ST_A]);
+    st_sync(c.a);
+    CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 9);
+    CU_ASSERT_TRUE(st_check(c.windows[ST_B].memory, LEN, 3));
+    CU_ASSERT_EQUAL(num_calls(c.a->queue), 1);
+    CU_ASSERT_EQUAL(st_stats(c.a).launches, 0);
+    case_cleanup(&c);
+}
+
+GPU_CASES(service, "direct", run_service)
 
 ST_SUITE("st_gpu_rma")

@@ -13,8 +13,7 @@
  *     quiet                                                 of all origins
  *
  * An access of several runs of bytes is several operations; the signal is then
- * strict, and so are accumulations behind others to the same target, which MPI
- * orders.
+ * strict, as are accumulations behind others to the target, which MPI orders.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"

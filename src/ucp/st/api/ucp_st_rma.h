@@ -35,7 +35,10 @@
  *   memory are spread over the NICs. Needs counters of each NIC that a queue
  *   uses.
  * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
- *   memory of the own process.
+ *   memory of the own process. A GPU's stream does so by a kernel if its device
+ *   reaches the memory of both sides: here that, or what its runtime has
+ *   allocated or registered as memory of the host. Else, and if a signal adds,
+ *   the service thread copies for it.
  * - host: messages of UCP, which the library's threads of both sides handle.
  *
  * Errors. When an operation fails, or its peer is declared gone, its queue is
@@ -446,7 +449,7 @@ enum ucp_st_wait_signal_flags {
      *  wait. Then a GPU's stream waits for the word itself, and no thread of
      *  the host looks at it, if all signals of the wait have the flag, compare
      *  by UCP_ST_SIGNAL_GE, and are in memory that the stream reaches: of
-     *  @ref ucp_st_mem_alloc, up to 1 MiB, or of the runtime, not managed.
+     *  @ref ucp_st_mem_alloc, or of the runtime, not managed.
      *
      *  Once a stream that waits for a signal in some registered memory with
      *  this flag has failed, signals there mean nothing: other queues that wait
@@ -479,10 +482,10 @@ typedef struct ucp_st_wait_signal_params {
  * Enqueue a wait for a signal: the stream waits until a word of the own memory
  * has a value. What was put before the signal is visible after it.
  *
- * Signals of peers wake a stream that sleeps. Where a network card cannot do
- * so, the service thread looks for them every millisecond or so. A GPU's stream
- * waits for a word that the service thread stores to, unless it may wait for
- * the signal's own (@ref UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE).
+ * Signals of peers wake a stream that sleeps. Where a network card or a peer's
+ * kernel cannot do so, the service thread looks for them every millisecond or
+ * so. A GPU's stream waits for a word that the service thread stores to, unless
+ * it may wait for the signal's own (@ref UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE).
  *
  * If a peer is named, and is declared gone before the wait has passed, the
  * queue is in error and the stream goes on. Else it waits for the signal as

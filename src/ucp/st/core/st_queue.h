@@ -20,13 +20,14 @@ struct ucp_st_op;
  *  the first one. */
 #define UCP_ST_QUEUE_MAX_WAYS (UCP_ST_LANE_LAST + 3)
 
-/** Words of a queue that its stream stores to or waits for. */
+/** Words of a queue that its stream stores to, waits for or looks at. */
 typedef enum {
     UCP_ST_QUEUE_WORD_PASSED,   /**< Submissions that have run; the stream
                                      stores */
     UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
     UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
     UCP_ST_QUEUE_WORD_REQS,     /**< Of waits for some of them */
+    UCP_ST_QUEUE_WORD_FAILED,   /**< 1: it is in error; kernels look at it */
     UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a way */
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_QUEUE_MAX_WAYS
 } ucp_st_queue_word_t;

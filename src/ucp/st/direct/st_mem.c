@@ -12,12 +12,11 @@
 
 #include <ucp_st.h>
 
-#include "direct/st_direct_rma.h"
+#include "direct/st_direct_shm.h"
 #include "core/st_log.h"
 #include "core/st_worker.h"
 
 #include <ucs_fork.h>
-#include <ucs_gstream_memory.h>
 #include <ucs_memfd.h>
 
 #include <ucs/datastruct/khash.h>
@@ -38,10 +37,8 @@
 #define UCP_ST_MEM_POOL_MIN (8ul << 20)
 #define UCP_ST_MEM_POOL_MAX (256ul << 20)
 
-/* More of it goes to core files, and is registered for devices, in such steps
- */
-#define UCP_ST_MEM_DUMP_STEP  (1ul << 20)
-#define UCP_ST_MEM_RANGE_STEP (1ul << 20)
+/* More of it goes to core files in such steps */
+#define UCP_ST_MEM_DUMP_STEP (1ul << 20)
 
 /* One of so many descriptors that the process may have is for a long block */
 #define UCP_ST_MEM_FILES_PART 4
@@ -256,49 +253,6 @@ ucs_status_t ucp_st_mem_alloc(size_t length, void **address_p)
     }
     (void)pthread_mutex_unlock(&ucp_st_mem.lock);
     return status;
-}
-
-/* The file of the pool that some memory is in; NULL if it is in none */
-static const ucp_st_direct_map_t *ucp_st_mem_find_pool(const void *address,
-                                                       size_t length)
-{
-    const ucp_st_direct_map_t *map = NULL;
-    const ucp_st_mem_pool_t *pool;
-    size_t offset;
-
-    (void)pthread_mutex_lock(&ucp_st_mem.lock);
-    for (pool = ucp_st_mem.pools; pool != NULL; pool = pool->next) {
-        offset = (uintptr_t)address - (uintptr_t)pool->seg.map->address;
-        if ((offset < pool->seg.used) &&
-            (length <= (pool->seg.used - offset))) {
-            map = pool->seg.map;
-            break;
-        }
-    }
-    (void)pthread_mutex_unlock(&ucp_st_mem.lock);
-    return map;
-}
-
-void ucp_st_mem_add_range(const void *address, size_t length)
-{
-    const ucp_st_direct_map_t *map = ucp_st_mem_find_pool(address, length);
-    size_t offset, end, size;
-
-    if (map == NULL) {
-        return;
-    }
-    offset = (uintptr_t)address - (uintptr_t)map->address;
-    end    = offset + length;
-    for (offset -= offset % UCP_ST_MEM_RANGE_STEP; offset < end;
-         offset += UCP_ST_MEM_RANGE_STEP) {
-        size = ucs_min(UCP_ST_MEM_RANGE_STEP, map->length - offset);
-        if ((ucp_st_direct_map_commit(map, offset, size) != UCS_OK) ||
-            (ucs_gstream_memory_add(UCS_PTR_BYTE_OFFSET(map->address, offset),
-                                    size, UCS_GSTREAM_MEMORY_HOST) !=
-             UCS_OK)) {
-            return;
-        }
-    }
 }
 
 ucs_status_t ucp_st_mem_free(void *address)

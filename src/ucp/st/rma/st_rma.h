@@ -31,10 +31,30 @@
 #include "rma/st_rma_proto.h"
 #include "trig/st_trig_rma.h"
 
+#include <ucs_gstream_pair.h>
+
 #include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
+
+/** Ways of operations: kernels of GPUs' streams are one more, which nothing
+ *  waits for. */
+#define UCP_ST_RMA_WAY_KERNEL UCP_ST_QUEUE_MAX_WAYS
+#define UCP_ST_RMA_NUM_WAYS   (UCP_ST_QUEUE_MAX_WAYS + 1)
+
+/** In place of an address: streams of devices do not reach the memory. */
+#define UCP_ST_RMA_PLACE_NONE ((void*)UINTPTR_MAX)
+
+/** Memory that streams of devices may reach. Read-only except `starts`, which
+ *  are atomic. */
+typedef struct ucp_st_rma_place {
+    ucp_st_direct_map_t *map;     /* that it lies in, or NULL; held */
+    const void          *address; /* here */
+    size_t              length;
+    void                *starts[UCS_GSTREAM_TYPE_LAST]; /* where those of a
+                                     runtime have it; NULL: it was not asked */
+} ucp_st_rma_place_t;
 
 /**
  * Registered memory. Read-only except `refs`, `status` and `reach`, which are
@@ -53,11 +73,12 @@ typedef struct ucp_st_memh {
                                library may have stored to their words. Set under
                                `wait_lock` */
     uint8_t         reach[UCS_GSTREAM_TYPE_LAST]; /* whether streams of devices
-                               reach it: ucp_st_rma_reach_t */
+                               wait for words there: ucp_st_rma_reach_t */
+    ucp_st_rma_place_t place;
     void            *priv[UCP_ST_PRIV_LAST];
 } ucp_st_memh_t;
 
-/** Whether streams of a type reach all words of registered memory. */
+/** Whether streams of a type can wait for all words of registered memory. */
 typedef enum {
     UCP_ST_RMA_REACH_UNKNOWN,
     UCP_ST_RMA_REACH_YES,
@@ -75,6 +96,10 @@ typedef struct ucp_st_rkey {
     uint64_t                           remote; /* address there */
     size_t                             length;
     unsigned                           refs;
+    int                                is_looked; /* its owner finds signals
+                                                     that nobody tells of */
+    ucp_st_rma_place_t                 place;     /* lane direct: as it is
+                                                     mapped here */
     void                               *priv[UCP_ST_PRIV_LAST];
 } ucp_st_rkey_t;
 
@@ -95,15 +120,22 @@ typedef struct ucp_st_rma {
     uint64_t           signal_offset;
     uint64_t           signal_value;
     ucp_st_signal_op_t signal_op;
+    unsigned           kernels;  /* mask of ucp_st_rma_kernel_part */
 } ucp_st_rma_t;
+
+/** Parts of an operation that a kernel of its queue's stream can carry out. */
+enum ucp_st_rma_kernel_part {
+    UCP_ST_RMA_KERNEL_DATA   = 1u << 0,
+    UCP_ST_RMA_KERNEL_SIGNAL = 1u << 1
+};
 
 /** Operations of one queue with one peer. Protected by the worker's lock. Lives
  *  as long as the queue. */
 typedef struct ucp_st_rma_flow {
     ucs_list_link_t list;                   /* in the queue's */
     ucp_st_peer_h   peer;
-    uint64_t        last[UCP_ST_QUEUE_MAX_WAYS]; /* number of the last one,
-                                               among those of the queue */
+    uint64_t        last[UCP_ST_RMA_NUM_WAYS]; /* number of the last one, among
+                                               those of the queue */
     ucs_list_link_t ops;                    /* of lane host that have not ended,
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
@@ -111,10 +143,10 @@ typedef struct ucp_st_rma_flow {
 /** A queue's private data. Used by the thread that calls for the queue; the
  *  worker's lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
-    uint64_t          issued[UCP_ST_QUEUE_MAX_WAYS]; /* enqueued; see
+    uint64_t          issued[UCP_ST_RMA_NUM_WAYS]; /* enqueued; see
                                                    ucp_st_queue_count() */
-    uint64_t          waited[UCP_ST_QUEUE_MAX_WAYS]; /* of these, those that
-                                                   the stream waits for */
+    uint64_t          waited[UCP_ST_RMA_NUM_WAYS]; /* of these, those that the
+                                                   stream waits for */
     uint64_t          puts;                     /* enqueued; likewise */
     uint64_t          gets;
     uint64_t          signals;
@@ -127,7 +159,18 @@ typedef struct ucp_st_queue_rma {
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
     struct ucp_st_rma_trig *trigs[UCP_ST_TRIG_MAX_RAILS]; /* lane trig: or
                                                    NULL */
+    ucs_list_link_t   kernels;                  /* operations that kernels carry
+                                                   out; worker's lock */
+    ucs_gstream_cell_h cell;                    /* of these; NULL: there are
+                                                   none */
+    int               has_asked;                /* for it */
 } ucp_st_queue_rma_t;
+
+/** What may write signals without waking this process. */
+enum ucp_st_rma_untold {
+    UCP_ST_RMA_UNTOLD_NIC    = 1u << 0,
+    UCP_ST_RMA_UNTOLD_KERNEL = 1u << 1 /**< Of a peer's stream */
+};
 
 /** A worker's private data. Protected by its lock unless a field says
  *  otherwise. */
@@ -141,6 +184,8 @@ typedef struct ucp_st_rma_dev {
                                             is */
     ucs_list_link_t           free_ops;  /* the same, unused */
     ucs_list_link_t           free_trig_ops; /* ucp_st_rma_trig_op_t, unused */
+    ucs_list_link_t           free_kernel_ops; /* ucp_st_rma_kernel_op_t, unused
+                                            */
     ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
                                             is taken while it is held */
@@ -150,8 +195,10 @@ typedef struct ucp_st_rma_dev {
     ucs_list_link_t           free_waits;/* unused ones */
     uint32_t                  sleepers;  /* streams that may sleep until a
                                             signal comes; atomic */
-    int                       is_untold; /* a NIC may write signals without
-                                            waking this process; read-only */
+    unsigned                  untold;    /* mask of ucp_st_rma_untold; atomic,
+                                            only grows */
+    double                    sleep_time;/* when the last of these began,
+                                            seconds; wait_lock */
     ucp_st_service_client_t   service;   /* its own */
 } ucp_st_rma_dev_t;
 
@@ -191,7 +238,8 @@ static inline volatile uint64_t *ucp_st_rma_word(ucp_st_queue_h queue,
 /** The lane of a way. */
 static inline ucp_st_lane_t ucp_st_rma_way_lane(unsigned way)
 {
-    return (way < UCP_ST_LANE_LAST) ? (ucp_st_lane_t)way : UCP_ST_LANE_TRIG;
+    return (way == UCP_ST_RMA_WAY_KERNEL) ? UCP_ST_LANE_DIRECT :
+           (way < UCP_ST_LANE_LAST) ? (ucp_st_lane_t)way : UCP_ST_LANE_TRIG;
 }
 
 /** The NIC of a way of lane trig, and back. */
@@ -258,6 +306,7 @@ typedef struct ucp_st_rma_lane_ops {
 
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_kernel_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
 /** Bytes of a number. */
@@ -278,8 +327,24 @@ const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
 
 static inline const ucp_st_rma_lane_ops_t *ucp_st_rma_way_ops(unsigned way)
 {
-    return ucp_st_rma_lane(ucp_st_rma_way_lane(way));
+    return (way == UCP_ST_RMA_WAY_KERNEL) ?
+           &ucp_st_rma_kernel_ops : ucp_st_rma_lane(ucp_st_rma_way_lane(way));
 }
+
+/** Where streams of devices have some memory; NULL if they do not reach it.
+ *  Finds that out once, which may take long. The lock is not held. */
+void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream);
+
+/** The parts of an operation that a kernel can carry out; as
+ *  ucp_st_rma_place_find(). */
+unsigned ucp_st_rma_kernel_parts(const ucp_st_rma_t *rma);
+
+/** Give back what a queue's operations hold that kernels have carried out. The
+ *  lock is held, here and below. */
+void ucp_st_rma_kernel_reap(ucp_st_queue_h queue);
+
+/** Non-zero if kernels are to carry out operations with the peer. */
+int ucp_st_rma_kernel_is_behind(ucp_st_queue_h queue, ucp_st_peer_h peer);
 
 /** The service thread looks after streams that wait for signals. */
 int ucp_st_rma_serve(void *worker);
@@ -371,6 +436,10 @@ void ucp_st_rma_ended(ucp_st_queue_h queue, unsigned way);
 /** Carry out a signal in memory of this process. All that was done before is
  *  visible to a thread that sees it. */
 void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value);
+
+/** Look for signals of peers' kernels from now on, if there may be such. Before
+ *  a key is made that says so. The lock is not held. */
+void ucp_st_rma_look_for_kernels(ucp_st_worker_h worker);
 
 /** Signals may have come: wake streams that sleep. In any thread. */
 void ucp_st_rma_signaled(ucp_st_worker_h worker);

@@ -32,6 +32,7 @@
 #include "core/st_watch.h"
 
 #include <ucs_gstream_memory.h>
+#include <ucs_gstream_move.h>
 
 #include <ucs/sys/math.h>
 
@@ -160,10 +161,25 @@ void ucp_st_rma_signaled(ucp_st_worker_h worker)
     }
 }
 
+void ucp_st_rma_look_for_kernels(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    if (!(__atomic_load_n(&dev->untold, __ATOMIC_RELAXED) &
+          UCP_ST_RMA_UNTOLD_KERNEL) &&
+        ucs_gstream_move_is_likely()) {
+        /* A stream that has read 0 is counted when the thread looks */
+        (void)__atomic_fetch_or(&dev->untold, UCP_ST_RMA_UNTOLD_KERNEL,
+                                __ATOMIC_SEQ_CST);
+        ucp_st_service_wake(&dev->service);
+    }
+}
+
 /* The stream may sleep from now on. The service thread looks after the peer. */
 static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
 {
     ucp_st_rma_dev_t *dev = ucp_st_rma_dev(wait->queue->worker);
+    int is_untold;
 
     if (wait->is_asleep) {
         return;
@@ -172,7 +188,13 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
     ucp_st_direct_rma_sleep(wait->queue, is_notified);
     ucp_st_watch_begin(wait->queue->worker);
-    if (wait->has_peer || dev->is_untold) {
+    is_untold = (__atomic_load_n(&dev->untold, __ATOMIC_SEQ_CST) != 0);
+    if (is_untold) {
+        (void)pthread_mutex_lock(&dev->wait_lock);
+        dev->sleep_time = ucp_st_worker_now();
+        (void)pthread_mutex_unlock(&dev->wait_lock);
+    }
+    if (wait->has_peer || is_untold) {
         ucp_st_service_wake(&dev->service);
     }
 }
@@ -387,24 +409,34 @@ static ucs_status_t ucp_st_rma_wait_list(ucp_st_rma_wait_t *wait)
     return status;
 }
 
+/* Whether a stream reaches the first and the last word of memory that is the
+ * runtime's, and of which streams can wait for words: that is not managed */
+static int ucp_st_rma_mem_has_words(const ucp_st_memh_t *mem,
+                                    ucs_gstream_h stream)
+{
+    const uintptr_t size = sizeof(uint64_t);
+    uintptr_t first      = ((uintptr_t)mem->address + size - 1) & ~(size - 1);
+    uintptr_t last       = ((uintptr_t)mem->address + mem->length - size) &
+                           ~(size - 1);
+
+    return !mem->memory.is_managed &&
+           ucs_gstream_reaches(stream, (uint64_t*)first) &&
+           ucs_gstream_reaches(stream, (uint64_t*)last);
+}
+
 /* Whether a stream reaches all words of some memory. Finds that out once, which
  * may take long. */
 static int ucp_st_rma_mem_is_reached(ucp_st_memh_t *mem, ucs_gstream_h stream)
 {
-    const uintptr_t size = sizeof(uint64_t);
-    uint8_t *reach_p     = &mem->reach[ucs_gstream_type(stream)];
-    uintptr_t first      = ((uintptr_t)mem->address + size - 1) & ~(size - 1);
-    uintptr_t last       = ((uintptr_t)mem->address + mem->length - size) &
-                           ~(size - 1);
-    uint8_t reach        = __atomic_load_n(reach_p, __ATOMIC_RELAXED);
+    uint8_t *reach_p = &mem->reach[ucs_gstream_type(stream)];
+    uint8_t reach    = __atomic_load_n(reach_p, __ATOMIC_RELAXED);
+    int is_reached;
 
     if (reach == UCP_ST_RMA_REACH_UNKNOWN) {
-        /* Neither runtime has streams wait for words of managed memory */
-        ucp_st_mem_add_range(mem->address, mem->length);
-        reach = (!mem->memory.is_managed &&
-                 ucs_gstream_reaches(stream, (uint64_t*)first) &&
-                 ucs_gstream_reaches(stream, (uint64_t*)last)) ?
-                UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
+        is_reached = (mem->place.map != NULL) ?
+                     (ucp_st_rma_place_find(&mem->place, stream) != NULL) :
+                     ucp_st_rma_mem_has_words(mem, stream);
+        reach      = is_reached ? UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
         __atomic_store_n(reach_p, reach, __ATOMIC_RELAXED);
     }
     return reach == UCP_ST_RMA_REACH_YES;

@@ -13,8 +13,10 @@
 #include "core/st_op.h"
 
 /* How often the service thread looks for signals that come without a
- * notification, milliseconds */
+ * notification, milliseconds; those of kernels every few microseconds in the
+ * first time of a wait, seconds, as for callbacks */
 #define UCP_ST_RMA_UNTOLD_MSEC 1
+#define UCP_ST_RMA_SOON        10e-3
 
 /* How often it stores to words of queues that have failed, milliseconds */
 #define UCP_ST_RMA_RELEASE_MSEC 1
@@ -224,6 +226,23 @@ static int ucp_st_rma_wait_release(ucp_st_rma_dev_t *dev)
     return is_left;
 }
 
+/* When to look for signals that come without a notification */
+static int ucp_st_rma_untold_pace(ucp_st_rma_dev_t *dev)
+{
+    unsigned untold = __atomic_load_n(&dev->untold, __ATOMIC_RELAXED);
+    int is_soon;
+
+    if ((untold == 0) ||
+        (__atomic_load_n(&dev->sleepers, __ATOMIC_SEQ_CST) == 0)) {
+        return -1;
+    }
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    is_soon = ((ucp_st_worker_now() - dev->sleep_time) < UCP_ST_RMA_SOON);
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+    return (is_soon && (untold & UCP_ST_RMA_UNTOLD_KERNEL)) ?
+           UCP_ST_SERVICE_SOON : UCP_ST_RMA_UNTOLD_MSEC;
+}
+
 int ucp_st_rma_serve(void *arg)
 {
     ucp_st_worker_h worker = arg;
@@ -238,7 +257,5 @@ int ucp_st_rma_serve(void *arg)
     if (is_left) {
         return UCP_ST_RMA_RELEASE_MSEC;
     }
-    return (dev->is_untold &&
-            (__atomic_load_n(&dev->sleepers, __ATOMIC_RELAXED) > 0)) ?
-           UCP_ST_RMA_UNTOLD_MSEC : -1;
+    return ucp_st_rma_untold_pace(dev);
 }
