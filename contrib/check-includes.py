@@ -24,7 +24,7 @@ OUTSIDE = rf"mpi\.h|{OURS}|{UCX_API}"
 # for some files, by their names, what else
 FOLDERS = [
     ("src/ucs_ext",
-     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_gate|_group|_ipc|_memory|_pair|_word)?|"
+     r"ucs/.*|ucs_(backoff|ext_config|fork|gpu|gstream(_copy|_event|_gate|_group|_ipc|_memory|_move|_pair|_word)?|"
      r"hiprtc|ledger|loaded|memfd|thread)\.h",
      r"gstream_(hip|cuda)", r"hip/.*|cuda.*"),
     ("src/prov/cxiemu",
@@ -35,7 +35,7 @@ FOLDERS = [
      r"uct_trig(_stats)?\.h|ucm/api/.*|ucs/.*|uct/(api|base)/.*|rdma/.*|cxiemu\.h",
      r"/cxi_trig_guard\.c$", r"ucp/api/.*"),
     ("src/ucp/st",
-     r"ucs_ext/.*|ucs_(backoff|ext_config|fork|gstream(_copy|_gate|_ipc|_memory|_pair(_device)?)?|"
+     r"ucs_ext/.*|ucs_(backoff|ext_config|fork|gstream(_copy|_gate|_ipc|_memory|_move|_pair(_device)?)?|"
      r"memfd|thread|trace)\.h|ucs/.*|ucp/api/.*|uct/api/.*|uct_trig\.h|"
      r"ucp_st(_batch|_channel|_def|_msg)?\.h",
      r"/st_direct_copy\.c$", r"emmintrin\.h"),

@@ -27,7 +27,8 @@ LIBRARIES = {
         "src/ucs_ext",
         # The other libraries alone call these
         ["src/ucs_ext/api/ucs_gstream_copy.h", "src/ucs_ext/api/ucs_gstream_gate.h",
-         "src/ucs_ext/api/ucs_gstream_ipc.h", "src/ucs_ext/api/ucs_gstream_pair.h"],
+         "src/ucs_ext/api/ucs_gstream_ipc.h", "src/ucs_ext/api/ucs_gstream_move.h",
+         "src/ucs_ext/api/ucs_gstream_pair.h"],
         None),
     "src/uct/cxi_trig/libuct_cxitrig": ("src/uct/cxi_trig", [], None),
     "src/ucp/st/libucp_st": ("src/ucp/st", [], None),

@@ -271,10 +271,12 @@ static ucs_status_t perftest_rma_wait_signal(perftest_st_flow_t *flow,
     ucp_st_wait_signal_params_t params = {
         .field_mask = UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH |
                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE |
-                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER,
+                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER |
+                      UCP_ST_WAIT_SIGNAL_PARAM_FIELD_FLAGS,
         .memh       = flow->rma.signal,
         .value      = value,
-        .peer       = flow->channel->run->side->peer
+        .peer       = flow->channel->run->side->peer,
+        .flags      = UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE
     };
 
     return ucp_st_enqueue_wait_signal(flow->stream->queue, &params);

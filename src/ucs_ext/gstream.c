@@ -446,6 +446,7 @@ static const char *gstream_check_cmd(ucs_gstream_h stream,
     case UCS_GSTREAM_CMD_WAITALL:
     case UCS_GSTREAM_CMD_COPY2D:
     case UCS_GSTREAM_CMD_PAIRS:
+    case UCS_GSTREAM_CMD_MOVE:
     case UCS_GSTREAM_CMD_WRITE32:
     case UCS_GSTREAM_CMD_WAIT32:
         break; /* here they would make a jump table of the switch */
@@ -466,6 +467,10 @@ static const char *gstream_check_cmd(ucs_gstream_h stream,
         return (stream->type == UCS_GSTREAM_TYPE_HOST) ?
                        "a stream of the host starts no pairs" :
                (cmd->u.pairs.count == 0) ? "no pairs" : NULL;
+    }
+    if (cmd->type == UCS_GSTREAM_CMD_MOVE) {
+        return (stream->type == UCS_GSTREAM_TYPE_HOST) ?
+                       "a stream of the host makes no moves" : NULL;
     }
     return (cmd->type == UCS_GSTREAM_CMD_WAITALL) ? gstream_check_waitall(cmd) :
                                                     "unknown type";

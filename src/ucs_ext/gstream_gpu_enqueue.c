@@ -256,13 +256,25 @@ static size_t gstream_gpu_length(const ucs_gstream_cmd_t *cmd)
             (cmd->u.copy2d.rect->height > 0));
 }
 
-static ucs_status_t gstream_gpu_check_pairs(const gstream_gpu_stream_t *stream,
-                                            const ucs_gstream_cmd_t *cmd)
+/* A command that is a kernel of the library */
+static int gstream_gpu_is_kernel(const ucs_gstream_cmd_t *cmd)
 {
+    return (cmd->type == UCS_GSTREAM_CMD_PAIRS) ||
+           (cmd->type == UCS_GSTREAM_CMD_MOVE);
+}
+
+static ucs_status_t gstream_gpu_check_kernel(const gstream_gpu_stream_t *stream,
+                                             const ucs_gstream_cmd_t *cmd)
+{
+    gstream_kernel_move_t args;
+
     if (stream->kernels == NULL) {
-        ucs_error("%s stream %p: its context has no kernels to start pairs by",
+        ucs_error("%s stream %p: its context has no kernels of the library",
                   stream->gpu->name, (void*)stream);
         return UCS_ERR_UNSUPPORTED;
+    }
+    if (cmd->type == UCS_GSTREAM_CMD_MOVE) {
+        return gstream_move_set(stream->gpu, cmd->u.move, &args);
     }
     return gstream_pairs_check(stream->gpu, cmd->u.pairs.pairs,
                                cmd->u.pairs.count);
@@ -284,8 +296,8 @@ static ucs_status_t gstream_gpu_make_step(gstream_gpu_stream_t *stream,
     if ((cmd->type == UCS_GSTREAM_CMD_COPY) ||
         (cmd->type == UCS_GSTREAM_CMD_COPY2D)) {
         status = gstream_gpu_check_copy(stream->gpu, cmd, &is_host);
-    } else if (cmd->type == UCS_GSTREAM_CMD_PAIRS) {
-        status  = gstream_gpu_check_pairs(stream, cmd);
+    } else if (gstream_gpu_is_kernel(cmd)) {
+        status  = gstream_gpu_check_kernel(stream, cmd);
         is_host = 0;
     } else {
         status = UCS_OK;
@@ -432,15 +444,23 @@ static int gstream_gpu_count_launch(gstream_gpu_stream_t *stream, int result)
     return result;
 }
 
-/* Enqueues starts of pairs, and counts the calls that were made. A result of
- * the runtime. */
-static int gstream_gpu_run_pairs(gstream_gpu_stream_t *stream,
+/* Enqueues a move, or starts of pairs, and counts the calls that were made. A
+ * result of the runtime. */
+static int gstream_gpu_run_kernel(gstream_gpu_stream_t *stream,
                                  const ucs_gstream_cmd_t *cmd,
                                  size_t *num_calls)
 {
-    size_t count = cmd->u.pairs.count;
+    size_t count = (cmd->type == UCS_GSTREAM_CMD_MOVE) ? 0 :
+                                                         cmd->u.pairs.count;
     int result   = GSTREAM_GPU_OK;
     size_t num, i;
+
+    if (cmd->type == UCS_GSTREAM_CMD_MOVE) {
+        result = gstream_gpu_count_launch(
+                stream, gstream_move_launch(stream->kernels, stream->native,
+                                            cmd->u.move));
+        *num_calls += (result == GSTREAM_GPU_OK);
+    }
 
     for (i = 0; (i < count) && (result == GSTREAM_GPU_OK); i += num) {
         num    = ucs_min(count - i, UCS_GSTREAM_PAIRS_MAX);
@@ -535,8 +555,8 @@ static int gstream_gpu_run_step(gstream_gpu_stream_t *stream,
     if (step->num_ops > 0) {
         return gstream_gpu_run_ops(stream, ops, step->num_ops, num_calls);
     }
-    if ((step->copy != NULL) && (step->copy->type == UCS_GSTREAM_CMD_PAIRS)) {
-        return gstream_gpu_run_pairs(stream, step->copy, num_calls);
+    if ((step->copy != NULL) && gstream_gpu_is_kernel(step->copy)) {
+        return gstream_gpu_run_kernel(stream, step->copy, num_calls);
     }
     result      = (step->func != NULL) ?
                           gpu->ops->launch(gpu, stream->native, step->func) :
@@ -570,7 +590,10 @@ static ucs_status_t gstream_gpu_step_status(const gstream_gpu_stream_t *stream,
 {
     char what[80] = "host function";
 
-    if ((step->copy != NULL) && (step->copy->type == UCS_GSTREAM_CMD_PAIRS)) {
+    if ((step->copy != NULL) && (step->copy->type == UCS_GSTREAM_CMD_MOVE)) {
+        snprintf(what, sizeof(what), "move of %zu bytes",
+                 (size_t)step->copy->u.move->length);
+    } else if ((step->copy != NULL) && gstream_gpu_is_kernel(step->copy)) {
         snprintf(what, sizeof(what), "starts of %zu pairs of streams",
                  step->copy->u.pairs.count);
     } else if (step->copy != NULL) {

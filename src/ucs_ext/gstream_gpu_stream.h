@@ -20,7 +20,7 @@ typedef struct gstream_gpu_func gstream_gpu_func_t;
 typedef struct gstream_gpu_step {
     size_t                  num_ops; /* in the stream's scratch memory */
     gstream_gpu_func_t      *func;
-    const ucs_gstream_cmd_t *copy; /* or starts of pairs */
+    const ucs_gstream_cmd_t *copy; /* or starts of pairs, or a move */
 } gstream_gpu_step_t;
 
 

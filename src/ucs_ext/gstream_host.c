@@ -240,6 +240,7 @@ gstream_host_run(gstream_host_t *host, const ucs_gstream_cmd_t *cmds,
     case UCS_GSTREAM_CMD_LAUNCH:
     case UCS_GSTREAM_CMD_COPY2D:
     case UCS_GSTREAM_CMD_PAIRS:
+    case UCS_GSTREAM_CMD_MOVE:
     case UCS_GSTREAM_CMD_WRITE32:
         break; /* here they would make a jump table of the switch */
     }

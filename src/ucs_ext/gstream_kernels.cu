@@ -112,3 +112,34 @@ UCS_GSTREAM_KERNEL ucs_gstream_pairs_many(gstream_kernel_pairs_many_t args)
     gstream_pair(&args.pairs[UCS_GSTREAM_BLOCK() / args.head.num_blocks],
                  &args.head, UCS_GSTREAM_BLOCK() % args.head.num_blocks);
 }
+
+/* The signal comes behind what all threads have copied. If the last look at
+ * `failed` finds 0, so did all others, as it never becomes 0 again: then
+ * everything was copied. The moves of a cell are one stream's, and run one after
+ * the other. */
+UCS_GSTREAM_KERNEL ucs_gstream_move(gstream_kernel_move_t args)
+{
+    if (UCS_GSTREAM_LOAD(args.failed) == 0) {
+        ucs_gstream_device_copy(args.dst, args.src, args.length,
+                                UCS_GSTREAM_BLOCK() * args.head.num_threads +
+                                        UCS_GSTREAM_THREAD(),
+                                args.head.num_blocks * args.head.num_threads);
+    }
+    UCS_GSTREAM_FENCE(); /* In front of the signal */
+    UCS_GSTREAM_SYNC();
+    if (UCS_GSTREAM_THREAD() != 0) {
+        return;
+    }
+    UCS_GSTREAM_FENCE(); /* Behind the block's other threads */
+    if (args.head.num_blocks > 1) {
+        if (UCS_GSTREAM_ADD(UCS_GSTREAM_CELL(args.cell, out), 1) !=
+            args.head.num_blocks - 1) {
+            return;
+        }
+        UCS_GSTREAM_STORE(UCS_GSTREAM_CELL(args.cell, out), 0);
+        UCS_GSTREAM_FENCE(); /* Behind the other blocks */
+    }
+    if ((args.signal != 0) && (UCS_GSTREAM_LOAD(args.failed) == 0)) {
+        UCS_GSTREAM_STORE(args.signal, args.value);
+    }
+}

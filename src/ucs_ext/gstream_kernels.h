@@ -60,4 +60,17 @@ typedef struct gstream_kernel_pairs_many {
     ucs_gstream_device_pair_t  pairs[GSTREAM_KERNEL_PAIRS_MANY];
 } gstream_kernel_pairs_many_t;
 
+/** Arguments of ucs_gstream_move(); as in ucs_gstream_move_t, addresses are the
+ *  device's. */
+typedef struct gstream_kernel_move {
+    gstream_kernel_pair_head_t head;
+    unsigned long long         cell;
+    unsigned long long         failed;
+    unsigned long long         dst;
+    unsigned long long         src;
+    unsigned long long         length;
+    unsigned long long         signal; /**< 0: there is none */
+    unsigned long long         value;
+} gstream_kernel_move_t;
+
 #endif

@@ -13,7 +13,6 @@
 #endif
 
 #include "gstream_module.h"
-#include "gstream_kernels.h"
 
 #include <ucs/debug/assert.h>
 #include <ucs/debug/log_def.h>
@@ -74,7 +73,8 @@ static int gstream_module_load(const gstream_gpu_t *gpu,
         {"ucs_gstream_waits_few", &kernels.waits_few},
         {"ucs_gstream_waits_many", &kernels.waits_many},
         {"ucs_gstream_pairs_few", &kernels.pairs_few},
-        {"ucs_gstream_pairs_many", &kernels.pairs_many}
+        {"ucs_gstream_pairs_many", &kernels.pairs_many},
+        {"ucs_gstream_move", &kernels.move}
     };
     void *native;
     unsigned i;

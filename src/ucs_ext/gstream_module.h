@@ -4,6 +4,8 @@
 #define GSTREAM_MODULE_H_
 
 #include "gstream_gpu.h"
+#include "gstream_kernels.h"
+#include "api/ucs_gstream_move.h"
 #include "api/ucs_gstream_pair.h"
 
 /** What runtimes load: PTX text; code objects for several devices of AMD's, or
@@ -20,6 +22,7 @@ typedef struct gstream_kernels {
     void     *waits_many;
     void     *pairs_few;
     void     *pairs_many;
+    void     *move;
     unsigned max_threads;    /* of a block of the device */
     unsigned num_processors; /* that run blocks */
 } gstream_kernels_t;
@@ -63,5 +66,19 @@ ucs_status_t gstream_pairs_check(const gstream_gpu_t *gpu,
 /** Enqueue one kernel that starts pairs, UCS_GSTREAM_PAIRS_MAX at most. */
 int gstream_pairs_launch(const gstream_kernels_t *kernels, void *native,
                          const ucs_gstream_pair_t *pairs, size_t count);
+
+/** Threads and blocks of a kernel for the longest of its messages. */
+void gstream_pair_size(const gstream_kernels_t *kernels, uint64_t length,
+                       gstream_kernel_pair_head_t *head);
+
+/** A kernel's arguments of a move, but for its `head`. Registers the words'
+ *  memory. */
+ucs_status_t gstream_move_set(const gstream_gpu_t *gpu,
+                              const ucs_gstream_move_t *move,
+                              gstream_kernel_move_t *args);
+
+/** Enqueue the kernel of a move. */
+int gstream_move_launch(const gstream_kernels_t *kernels, void *native,
+                        const ucs_gstream_move_t *move);
 
 #endif

@@ -582,9 +582,8 @@ ucs_status_t ucs_gstream_nics_describe(ucs_gstream_type_t type, int device,
     return gstream_cell_write(&attr, nics->cell, &cell, nics->record, key_p);
 }
 
-/* Threads and blocks of a kernel for the longest of its messages */
-static void gstream_pair_size(const gstream_kernels_t *kernels, uint64_t length,
-                              gstream_kernel_pair_head_t *head)
+void gstream_pair_size(const gstream_kernels_t *kernels, uint64_t length,
+                       gstream_kernel_pair_head_t *head)
 {
     uint64_t threads = ucs_div_round_up(length, GSTREAM_PAIR_BYTES *
                                                 GSTREAM_PAIR_THREADS_MIN) *

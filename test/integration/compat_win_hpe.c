@@ -78,14 +78,16 @@ static void run_ring(int is_allocated)
     MPI_Win win;
     int k;
 
-    out.numbers = (int*)malloc(COUNT * sizeof(int));
-    if (is_allocated) {
+    if (is_allocated) { /* Kernels of a GPU's stream reach all of it */
+        MPIX_OK(MPI_Alloc_mem(COUNT * sizeof(int), MPI_INFO_NULL,
+                              &out.numbers));
         MPIX_OK(MPI_Win_allocate(COUNT * sizeof(int), sizeof(int),
                                  MPI_INFO_NULL, MPI_COMM_WORLD, &in.numbers,
                                  &win));
     } else {
-        memory     = (int*)calloc(COUNT, sizeof(int));
-        in.numbers = memory;
+        out.numbers = (int*)malloc(COUNT * sizeof(int));
+        memory      = (int*)calloc(COUNT, sizeof(int));
+        in.numbers  = memory;
         MPIX_OK(MPI_Win_create(memory, COUNT * sizeof(int), sizeof(int),
                                MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     }
@@ -106,7 +108,11 @@ static void run_ring(int is_allocated)
     MPIX_CHECK(win == MPI_WIN_NULL, "not freed");
     synchronize();
     MPIX_CHECK(in.wrong == 0, "%d numbers", in.wrong);
-    free(out.numbers);
+    if (is_allocated) {
+        MPIX_OK(MPI_Free_mem(out.numbers));
+    } else {
+        free(out.numbers);
+    }
     free(memory);
 }
 

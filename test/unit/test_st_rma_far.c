@@ -254,22 +254,35 @@ static void far_check_dead(far_t *far)
 }
 
 /* A stream waits for a signal of a process that is killed; the host computes */
-ST_CASE(wait_death)
+static void run_wait_death(uint64_t flags)
 {
     ucp_st_wait_signal_params_t wait;
     far_t far;
 
     other_start(&far, MODE_IDLE);
     wait             = st_wait_params(&far.window, 0, 1);
-    wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER;
+    wait.field_mask |= UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER |
+                       UCP_ST_WAIT_SIGNAL_PARAM_FIELD_FLAGS;
     wait.peer        = far.side.peer;
+    wait.flags       = flags;
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(far.side.queue, &wait), UCS_OK);
+    while (strstr(st_ask(getpid()), ": a queue has waited for ") == NULL) {
+        sched_yield();
+    }
+    CU_ASSERT_PTR_NOT_NULL(strstr(st_ask(getpid()), " s: a signal that is to "
+                                  "be at least 1 and is 0, at byte "));
     st_far_kill(&far.other);
     CU_ASSERT_EQUAL(ucs_gstream_synchronize(far.side.stream), UCS_OK);
     far_check_dead(&far);
     CU_ASSERT_TRUE(st_far_is_death(
             ucp_st_enqueue_wait_signal(far.side.queue, &wait)));
     far_cleanup(&far);
+}
+
+ST_CASE(wait_death)
+{
+    run_wait_death(0);
+    run_wait_death(UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE);
 }
 
 /* A stream is at a quiet for a process that does not answer */

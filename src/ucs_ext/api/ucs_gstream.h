@@ -101,8 +101,10 @@ typedef enum {
     UCS_GSTREAM_CMD_WAITALL, /**< As a WAIT64 or HELP64 for each of several
                                   words */
     UCS_GSTREAM_CMD_COPY2D,  /**< Copy rows of bytes */
-    UCS_GSTREAM_CMD_PAIRS    /**< The library's own, of streams of devices:
+    UCS_GSTREAM_CMD_PAIRS,   /**< The library's own, of streams of devices:
                                   start uses of pairs of streams */
+    UCS_GSTREAM_CMD_MOVE     /**< The same: copy by a kernel, with a store
+                                  behind it */
 } ucs_gstream_cmd_type_t;
 
 
@@ -223,6 +225,7 @@ typedef struct ucs_gstream_cmd {
             const struct ucs_gstream_pair *pairs; /**< Copied */
             size_t count; /**< From 1 on */
         } pairs;
+        const struct ucs_gstream_move *move; /**< Copied */
     } u; /**< Arguments of the command */
 } ucs_gstream_cmd_t;
 

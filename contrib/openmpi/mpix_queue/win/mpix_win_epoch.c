@@ -13,8 +13,7 @@
  *     quiet                                                 of all origins
  *
  * An access of several runs of bytes is several operations; the signal is then
- * strict, and so are accumulations behind others to the same target, which MPI
- * orders.
+ * strict, as are accumulations behind others to the target, which MPI orders.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -204,12 +203,14 @@ static ucs_status_t mpix_win_wait(mpix_win_t *win, struct mpix_queue *queue,
                           UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET |
                           UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE |
                           UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER |
-                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME,
+                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME |
+                          UCP_ST_WAIT_SIGNAL_PARAM_FIELD_FLAGS,
             .memh       = win->words_memh,
             .offset     = (first + ranks[i]) * sizeof(uint64_t),
             .value      = (first == 0) ? rank->starts : rank->posts,
             .peer       = rank->peer,
-            .name       = rank->names[first > 0]
+            .name       = rank->names[first > 0],
+            .flags      = UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE
         };
         places[i] = &waits[i];
     }

@@ -35,7 +35,10 @@
  *   memory are spread over the NICs. Needs counters of each NIC that a queue
  *   uses.
  * - direct: the stream copies, to and from memory of ucp_st_mem_alloc(), or any
- *   memory of the own process.
+ *   memory of the own process. A GPU's stream does so by a kernel if its device
+ *   reaches the memory of both sides: here that, or what its runtime has
+ *   allocated or registered as memory of the host. Else, and if a signal adds,
+ *   the service thread copies for it.
  * - host: messages of UCP, which the library's threads of both sides handle.
  *
  * Errors. When an operation fails, or its peer is declared gone, its queue is
@@ -434,7 +437,25 @@ enum ucp_st_wait_signal_params_field {
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP    = 1u << 2,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE  = 1u << 3,
     UCP_ST_WAIT_SIGNAL_PARAM_FIELD_PEER   = 1u << 4,
-    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME   = 1u << 5
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME   = 1u << 5,
+    UCP_ST_WAIT_SIGNAL_PARAM_FIELD_FLAGS  = 1u << 6
+};
+
+
+/** Flags of a wait for a signal. */
+enum ucp_st_wait_signal_flags {
+    /** The word only grows, and stays below 2^62; and the library may store
+     *  2^62 to it once the queue has failed before the stream has passed the
+     *  wait. Then a GPU's stream waits for the word itself, and no thread of
+     *  the host looks at it, if all signals of the wait have the flag, compare
+     *  by UCP_ST_SIGNAL_GE, and are in memory that the stream reaches: of
+     *  @ref ucp_st_mem_alloc, or of the runtime, not managed.
+     *
+     *  Once a stream that waits for a signal in some registered memory with
+     *  this flag has failed, signals there mean nothing: other queues that wait
+     *  for one there fail as well, and later waits are refused with the same
+     *  error, until the memory is registered anew. */
+    UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE = 1u << 0
 };
 
 
@@ -449,8 +470,11 @@ typedef struct ucp_st_wait_signal_params {
     ucp_st_peer_h       peer;   /**< The wait ends if this peer is gone; NULL,
                                      or not set: no peer */
     const char          *name;  /**< What warnings call the signal; must live
-                                     until the stream has passed the wait. NULL,
-                                     or not set: the word's place */
+                                     until the stream has passed the wait, with
+                                     UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE until the
+                                     memory is deregistered. NULL, or not set:
+                                     the word's place */
+    uint64_t            flags;  /**< Mask of @ref ucp_st_wait_signal_flags */
 } ucp_st_wait_signal_params_t;
 
 
@@ -458,8 +482,10 @@ typedef struct ucp_st_wait_signal_params {
  * Enqueue a wait for a signal: the stream waits until a word of the own memory
  * has a value. What was put before the signal is visible after it.
  *
- * Signals of peers wake a stream that sleeps. Where a network card cannot do
- * so, the service thread looks for them every millisecond or so.
+ * Signals of peers wake a stream that sleeps. Where a network card or a peer's
+ * kernel cannot do so, the service thread looks for them every millisecond or
+ * so. A GPU's stream waits for a word that the service thread stores to, unless
+ * it may wait for the signal's own (@ref UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE).
  *
  * If a peer is named, and is declared gone before the wait has passed, the
  * queue is in error and the stream goes on. Else it waits for the signal as
@@ -469,8 +495,8 @@ typedef struct ucp_st_wait_signal_params {
  * @param [in] params What to wait for; copied.
  *
  * @return UCS_OK; UCS_ERR_INVALID_PARAM also for memory that is not set, a word
- *         that is misaligned or outside of it, an unknown comparison, or a
- *         handle of another worker than the queue's (logged);
+ *         that is misaligned or outside of it, an unknown comparison or flag,
+ *         or a handle of another worker than the queue's (logged);
  *         UCS_ERR_UNSUPPORTED while the stream is being captured into a graph,
  *         or for a word in memory of a device (logged); the cause if the queue
  *         is in error, or the peer is gone. Nothing is enqueued on error.

@@ -172,10 +172,13 @@ void ucp_st_queue_fail(ucp_st_queue_h queue, ucp_st_op_h op,
     }
     queue->failed_op = op;
     __atomic_store_n(&queue->status, status, __ATOMIC_RELEASE);
+    __atomic_store_n(queue->marks[UCP_ST_QUEUE_WORD_FAILED], 1,
+                     __ATOMIC_RELEASE);
     ucp_st_for_each_component(component) {
         component->queue.fail(queue);
     }
     ucp_st_op_fail_unbegun(queue);
+    __atomic_store_n(&queue->is_stopped, 1, __ATOMIC_RELEASE);
 }
 
 void ucp_st_queue_fail_stream(ucp_st_queue_h queue, const char *how)

@@ -408,9 +408,8 @@ static ucs_status_t ucp_st_start_make(ucp_st_queue_h queue,
     return UCS_OK;
 }
 
-/* Write to `cmds` waits for the next words, so many; how many commands */
-static size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
-                                     ucs_gstream_cmd_t *cmds)
+size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
+                              ucs_gstream_cmd_t *cmds)
 {
     ucs_gstream_word_t *words = &queue->words[queue->num_words];
     ucs_gstream_cmd_t *cmd    = cmds;

@@ -20,13 +20,14 @@ struct ucp_st_op;
  *  the first one. */
 #define UCP_ST_QUEUE_MAX_WAYS (UCP_ST_LANE_LAST + 3)
 
-/** Words of a queue that its stream stores to or waits for. */
+/** Words of a queue that its stream stores to, waits for or looks at. */
 typedef enum {
     UCP_ST_QUEUE_WORD_PASSED,   /**< Submissions that have run; the stream
                                      stores */
     UCP_ST_QUEUE_WORD_CALLBACK, /**< See st_callback.h; the stream stores */
     UCP_ST_QUEUE_WORD_BATCH,    /**< Of messages that are used once */
     UCP_ST_QUEUE_WORD_REQS,     /**< Of waits for some of them */
+    UCP_ST_QUEUE_WORD_FAILED,   /**< 1: it is in error; kernels look at it */
     UCP_ST_QUEUE_WORD_RMA,      /**< Of one-sided operations, and a way */
     UCP_ST_QUEUE_WORD_LAST = UCP_ST_QUEUE_WORD_RMA + UCP_ST_QUEUE_MAX_WAYS
 } ucp_st_queue_word_t;
@@ -60,6 +61,8 @@ struct ucp_st_queue {
     volatile uint64_t *marks[UCP_ST_QUEUE_WORD_LAST]; /* its words; read-only */
     ucp_st_callbacks_t *callbacks; /* of a GPU's stream, or NULL; read-only */
     ucs_status_t      status; /* set once under the lock, read without it */
+    uint8_t           is_stopped; /* it is in error, and starts of its
+                                 operations have no effect any more; likewise */
     ucp_st_op_h       failed_op; /* first that failed, or else `failed_req`; */
     ucp_st_req_h      failed_req;/* set before `status` */
     const ucs_gstream_helper_t *helper; /* what the stream does while it waits;
@@ -130,6 +133,13 @@ static inline ucs_status_t ucp_st_queue_status(ucp_st_queue_h queue)
     return __atomic_load_n(&queue->status, __ATOMIC_ACQUIRE);
 }
 
+/** Non-zero if the queue is in error, and its stream may pass what it waits
+ *  for: no start behind that has an effect. */
+static inline int ucp_st_queue_is_stopped(ucp_st_queue_h queue)
+{
+    return __atomic_load_n(&queue->is_stopped, __ATOMIC_ACQUIRE);
+}
+
 /** Put a queue in error because of an operation; if that is NULL, because of
  *  `failed_req` or something else. Operations whose starts its stream has not
  *  run yet fail, too. The lock is held. */
@@ -196,6 +206,11 @@ size_t ucp_st_queue_add_callback(ucp_st_queue_h queue, ucs_gstream_func_t func,
 size_t ucp_st_queue_add_pair(ucp_st_queue_h queue,
                              const ucs_gstream_pair_t *pair,
                              ucs_gstream_cmd_t *cmd);
+
+/** Write to `cmds` waits for the next words of `words`, so many; how many
+ *  commands: at most one a word. */
+size_t ucp_st_queue_add_waits(ucp_st_queue_h queue, size_t count,
+                              ucs_gstream_cmd_t *cmds);
 
 /**
  * Make the commands in `cmds`, and the store of the submission's number behind

@@ -585,9 +585,7 @@ const ucp_st_lane_ops_t ucp_st_direct_lane = {
     .sizes  = {
         [UCP_ST_OBJECT_WORKER] = sizeof(ucp_st_direct_dev_t),
         [UCP_ST_OBJECT_PEER]   = sizeof(ucp_st_direct_peer_t),
-        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_direct_stream_t*),
-        [UCP_ST_OBJECT_MEM]    = sizeof(ucp_st_direct_mem_t),
-        [UCP_ST_OBJECT_RKEY]   = sizeof(ucp_st_direct_rkey_t)
+        [UCP_ST_OBJECT_QUEUE]  = sizeof(ucp_st_direct_stream_t*)
     },
     .worker = {
         .open           = ucp_st_direct_dev_open,

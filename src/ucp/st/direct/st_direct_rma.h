@@ -14,17 +14,6 @@
 
 #include "direct/st_direct_shm.h"
 
-/** The lane's data of registered memory. */
-typedef struct ucp_st_direct_mem {
-    ucp_st_direct_map_t *map; /* that it lies in, or NULL */
-} ucp_st_direct_mem_t;
-
-/** The lane's data of a key. */
-typedef struct ucp_st_direct_rkey {
-    ucp_st_direct_map_t *map; /* or NULL: it is this process's own */
-    uint8_t             *far; /* address here */
-} ucp_st_direct_rkey_t;
-
 /** The lane is open: have the service thread call `look`, with the lock held,
  *  when a peer has woken it. The lock is not held here. */
 void ucp_st_direct_rma_open(ucp_st_worker_h worker,

@@ -34,28 +34,19 @@
 /* How long a NIC may take to report operations that are complete, seconds */
 #define UCP_ST_RMA_REAP_TIME 1.0
 
-/* Arguments of an operation's events: peer, bytes, and name of the lane */
-#define UCP_ST_RMA_TRACE(_name) \
-    {_name, "start", UCS_TRACE_SPAN, UCS_TRACE_FLOW_NONE, \
-     {{"peer", UCS_TRACE_VALUE_HEX}, {"bytes", UCS_TRACE_VALUE_NUMBER}, \
-      {"lane", UCS_TRACE_VALUE_TEXT}}}
-
-static const ucs_trace_kind_t ucp_st_rma_trace_put = UCP_ST_RMA_TRACE("put");
-static const ucs_trace_kind_t ucp_st_rma_trace_put_signal =
-        UCP_ST_RMA_TRACE("put signal");
-static const ucs_trace_kind_t ucp_st_rma_trace_signal =
-        UCP_ST_RMA_TRACE("signal");
-static const ucs_trace_kind_t ucp_st_rma_trace_get = UCP_ST_RMA_TRACE("get");
-static const ucs_trace_kind_t ucp_st_rma_trace_add = UCP_ST_RMA_TRACE("add");
-
 void ucp_st_rma_reap(ucp_st_worker_h worker)
 {
     double start    = ucp_st_worker_now();
     unsigned rounds = 0;
+    ucp_st_queue_h queue;
     int is_behind;
 
+    ucp_st_rma_wait_reap(worker);
     do {
         ucp_st_worker_lock(worker);
+        ucs_list_for_each(queue, &worker->queues, list) {
+            ucp_st_rma_kernel_reap(queue);
+        }
         ucp_st_lanes_progress_all(worker);
         is_behind = ucp_st_rma_trig_is_behind(worker);
         ucp_st_worker_unlock(worker);
@@ -64,40 +55,6 @@ void ucp_st_rma_reap(ucp_st_worker_h worker)
         }
         ucs_backoff(&rounds);
     } while ((ucp_st_worker_now() - start) < UCP_ST_RMA_REAP_TIME);
-}
-
-void *ucp_st_rma_obj_get(ucs_list_link_t *unused, size_t size)
-{
-    void *obj;
-
-    if (ucs_list_is_empty(unused)) {
-        return calloc(1, size);
-    }
-    obj = unused->next;
-    ucs_list_del(unused->next);
-    return memset(obj, 0, size);
-}
-
-void ucp_st_rma_objs_free(ucs_list_link_t *unused)
-{
-    ucs_list_link_t *obj;
-
-    while (!ucs_list_is_empty(unused)) {
-        obj = unused->next;
-        ucs_list_del(obj);
-        free(obj);
-    }
-}
-
-void ucp_st_rma_drop(const ucp_st_rma_t *rma)
-{
-    if (rma->length > 0) {
-        ucp_st_rma_release(&rma->mem->refs);
-        ucp_st_rma_release(&rma->rkey->refs);
-    }
-    if (rma->signal != NULL) {
-        ucp_st_rma_release(&rma->signal->refs);
-    }
 }
 
 void ucp_st_rma_ended(ucp_st_queue_h queue, unsigned way)
@@ -304,39 +261,6 @@ static void ucp_st_rma_commit(ucp_st_queue_h queue)
     ucp_st_rma_trig_each(queue, ucp_st_rma_trig_commit);
 }
 
-static void ucp_st_rma_trace_func(void *arg)
-{
-    void *const *items      = arg;
-    const uint64_t values[] = {(uintptr_t)items[1], (uintptr_t)items[2],
-                               (uintptr_t)items[3]};
-
-    ucs_trace_pop(items[0], 0, values);
-}
-
-/* Make the command that ends the span of an operation's start, if events are
- * recorded; how many commands. `cmd` is in the scratch of the operation's
- * queue. */
-static size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
-                                   ucs_gstream_cmd_t *cmd)
-{
-    const ucs_trace_kind_t *kind =
-            (rma->type == UCP_ST_RMA_GET) ? &ucp_st_rma_trace_get :
-            (rma->type == UCP_ST_RMA_ADD) ? &ucp_st_rma_trace_add :
-            (rma->signal == NULL)         ? &ucp_st_rma_trace_put :
-            (rma->length > 0)             ? &ucp_st_rma_trace_put_signal :
-                                            &ucp_st_rma_trace_signal;
-    void *const items[]          = {
-        (void*)kind,
-        (void*)(uintptr_t)rma->peer->uuid,
-        (void*)rma->length,
-        (void*)ucp_st_lane_table[lane]->name
-    };
-
-    return ucs_trace_is_on() ?
-           ucp_st_queue_add_launch(rma->queue, ucp_st_rma_trace_func, items, 4,
-                                   cmd) : 0;
-}
-
 /* Make the batch of an operation, whose signal is on the same lane; the lock is
  * held */
 static ucs_status_t
@@ -380,13 +304,25 @@ err:
     return status;
 }
 
+/* The way of an operation, whose signal is on the same lane: a kernel carries
+ * out all of it, or nothing */
+static unsigned ucp_st_rma_choose_way(const ucp_st_rma_t *rma)
+{
+    const unsigned parts = ((rma->length > 0) ? UCP_ST_RMA_KERNEL_DATA : 0) |
+                           ((rma->signal != NULL) ? UCP_ST_RMA_KERNEL_SIGNAL :
+                                                    0);
+
+    if ((rma->kernels & parts) == parts) {
+        return UCP_ST_RMA_WAY_KERNEL;
+    }
+    return (rma->length > 0) ? ucp_st_rma_data_way(rma) : rma->signal->way;
+}
+
 /* Enqueue such an operation; the lock is held, and released meanwhile */
 static ucs_status_t ucp_st_rma_enqueue_one(ucp_st_rma_t *rma)
 {
     ucp_st_queue_h queue              = rma->queue;
-    const unsigned way                = (rma->length > 0) ?
-                                        ucp_st_rma_data_way(rma) :
-                                        rma->signal->way;
+    const unsigned way                = ucp_st_rma_choose_way(rma);
     const ucp_st_rma_lane_ops_t *lane = ucp_st_rma_way_ops(way);
     ucp_st_rma_flow_t *flow           = ucp_st_rma_get_flow(queue, rma->peer);
     uint64_t *issued                  = &ucp_st_queue_rma(queue)->issued[way];
@@ -474,6 +410,7 @@ static ucs_status_t ucp_st_rma_call(ucp_st_rma_t rma,
     if (status != UCS_OK) {
         return status;
     }
+    rma.kernels = ucp_st_rma_kernel_parts(&rma);
     ucp_st_worker_lock(queue->worker);
     if (rma.peer->status != UCS_OK) {
         status = rma.peer->status;
@@ -603,6 +540,7 @@ static void ucp_st_rma_init(ucp_st_worker_h worker)
     ucs_list_head_init(&dev->ready);
     ucs_list_head_init(&dev->free_ops);
     ucs_list_head_init(&dev->free_trig_ops);
+    ucs_list_head_init(&dev->free_kernel_ops);
     ucs_list_head_init(&dev->trigs);
     ucs_list_head_init(&dev->waits);
     ucs_list_head_init(&dev->free_waits);
@@ -618,7 +556,7 @@ static ucs_status_t ucp_st_rma_open(ucp_st_worker_h worker)
 
     for (i = 0; i < worker->num_lanes; ++i) {
         if (worker->lanes[i]->id == UCP_ST_LANE_TRIG) {
-            dev->is_untold = 1;
+            dev->untold |= UCP_ST_RMA_UNTOLD_NIC;
         } else if (worker->lanes[i]->id == UCP_ST_LANE_DIRECT) {
             ucp_st_direct_rma_open(worker, ucp_st_rma_signaled);
         }
@@ -654,6 +592,7 @@ static void ucp_st_rma_cleanup(ucp_st_worker_h worker)
     ucp_st_rma_waits_free(dev);
     ucp_st_rma_objs_free(&dev->free_ops);
     ucp_st_rma_objs_free(&dev->free_trig_ops);
+    ucp_st_rma_objs_free(&dev->free_kernel_ops);
     kh_destroy_inplace(ucp_st_mems, &dev->mems);
     (void)pthread_mutex_destroy(&dev->wait_lock);
 }
@@ -672,6 +611,7 @@ static int ucp_st_rma_peer_is_used(ucp_st_peer_t *peer)
 
 static int ucp_st_rma_peer_is_awaited(ucp_st_peer_t *peer)
 {
+    ucp_st_rma_wait_reap(peer->worker);
     return __atomic_load_n(&ucp_st_rma_peer(peer)->num_waits,
                            __ATOMIC_RELAXED) > 0;
 }
@@ -686,6 +626,9 @@ static void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
     /* Lane direct: only the stream ends its operations, and it has not come to
      * these yet. Its queue fails, so they have no effect. */
     ucs_list_for_each(queue, &peer->worker->queues, list) {
+        if (ucp_st_rma_kernel_is_behind(queue, peer)) {
+            ucp_st_queue_fail(queue, NULL, peer->status);
+        }
         word = ucp_st_rma_word(queue, UCP_ST_LANE_DIRECT);
         ucs_list_for_each(flow, &ucp_st_queue_rma(queue)->flows, list) {
             if ((flow->peer == peer) &&
@@ -702,6 +645,7 @@ static void ucp_st_rma_peer_gone(ucp_st_peer_t *peer)
 static void ucp_st_rma_queue_init(ucp_st_queue_h queue)
 {
     ucs_list_head_init(&ucp_st_queue_rma(queue)->flows);
+    ucs_list_head_init(&ucp_st_queue_rma(queue)->kernels);
 }
 
 static int ucp_st_rma_queue_has_open(ucp_st_queue_h queue)
@@ -730,7 +674,7 @@ static int ucp_st_rma_queue_is_busy(ucp_st_queue_h queue)
 static void ucp_st_rma_queue_fail(ucp_st_queue_h queue)
 {
     ucp_st_rma_trig_each(queue, ucp_st_rma_trig_halt);
-    ucp_st_rma_look(queue->worker);
+    ucp_st_rma_wait_queue_fail(queue);
 }
 
 static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
@@ -738,7 +682,7 @@ static void ucp_st_rma_queue_count(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     unsigned i;
 
-    for (i = 0; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
+    for (i = 0; i < UCP_ST_RMA_NUM_WAYS; ++i) {
         stats->lanes[ucp_st_rma_way_lane(i)].rmas +=
                 ucp_st_queue_count(&rma->issued[i], 0);
     }
@@ -754,6 +698,9 @@ static void ucp_st_rma_queue_cleanup(ucp_st_queue_h queue)
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     ucp_st_rma_flow_t *flow, *tmp;
 
+    ucp_st_rma_wait_reap(queue->worker);
+    ucp_st_rma_kernel_reap(queue);
+    ucs_gstream_cell_put(rma->cell);
     ucs_list_for_each_safe(flow, tmp, &rma->flows, list) {
         free(flow);
     }

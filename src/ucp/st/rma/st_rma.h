@@ -31,15 +31,35 @@
 #include "rma/st_rma_proto.h"
 #include "trig/st_trig_rma.h"
 
+#include <ucs_gstream_pair.h>
+
 #include <ucs/datastruct/khash.h>
 #include <ucs/datastruct/list.h>
 
 #include <pthread.h>
 
+/** Ways of operations: kernels of GPUs' streams are one more, which nothing
+ *  waits for. */
+#define UCP_ST_RMA_WAY_KERNEL UCP_ST_QUEUE_MAX_WAYS
+#define UCP_ST_RMA_NUM_WAYS   (UCP_ST_QUEUE_MAX_WAYS + 1)
+
+/** In place of an address: streams of devices do not reach the memory. */
+#define UCP_ST_RMA_PLACE_NONE ((void*)UINTPTR_MAX)
+
+/** Memory that streams of devices may reach. Read-only except `starts`, which
+ *  are atomic. */
+typedef struct ucp_st_rma_place {
+    ucp_st_direct_map_t *map;     /* that it lies in, or NULL; held */
+    const void          *address; /* here */
+    size_t              length;
+    void                *starts[UCS_GSTREAM_TYPE_LAST]; /* where those of a
+                                     runtime have it; NULL: it was not asked */
+} ucp_st_rma_place_t;
+
 /**
- * Registered memory. Read-only except `refs`, which is atomic: it counts
- * operations and waits of own queues, and accesses that this process makes for
- * peers.
+ * Registered memory. Read-only except `refs`, `status` and `reach`, which are
+ * atomic. `refs` counts operations and waits of own queues, and accesses that
+ * this process makes for peers.
  */
 typedef struct ucp_st_memh {
     ucp_st_worker_h worker;
@@ -49,8 +69,21 @@ typedef struct ucp_st_memh {
     unsigned        lanes; /* bit mask of those that serve it */
     ucs_gstream_memory_attr_t memory; /* that it is */
     unsigned        refs;
+    ucs_status_t    status; /* an error: signals there mean nothing, as the
+                               library may have stored to their words. Set under
+                               `wait_lock` */
+    uint8_t         reach[UCS_GSTREAM_TYPE_LAST]; /* whether streams of devices
+                               wait for words there: ucp_st_rma_reach_t */
+    ucp_st_rma_place_t place;
     void            *priv[UCP_ST_PRIV_LAST];
 } ucp_st_memh_t;
+
+/** Whether streams of a type can wait for all words of registered memory. */
+typedef enum {
+    UCP_ST_RMA_REACH_UNKNOWN,
+    UCP_ST_RMA_REACH_YES,
+    UCP_ST_RMA_REACH_NO
+} ucp_st_rma_reach_t;
 
 KHASH_MAP_INIT_INT64(ucp_st_mems, ucp_st_memh_t*)
 
@@ -63,6 +96,10 @@ typedef struct ucp_st_rkey {
     uint64_t                           remote; /* address there */
     size_t                             length;
     unsigned                           refs;
+    int                                is_looked; /* its owner finds signals
+                                                     that nobody tells of */
+    ucp_st_rma_place_t                 place;     /* lane direct: as it is
+                                                     mapped here */
     void                               *priv[UCP_ST_PRIV_LAST];
 } ucp_st_rkey_t;
 
@@ -83,15 +120,22 @@ typedef struct ucp_st_rma {
     uint64_t           signal_offset;
     uint64_t           signal_value;
     ucp_st_signal_op_t signal_op;
+    unsigned           kernels;  /* mask of ucp_st_rma_kernel_part */
 } ucp_st_rma_t;
+
+/** Parts of an operation that a kernel of its queue's stream can carry out. */
+enum ucp_st_rma_kernel_part {
+    UCP_ST_RMA_KERNEL_DATA   = 1u << 0,
+    UCP_ST_RMA_KERNEL_SIGNAL = 1u << 1
+};
 
 /** Operations of one queue with one peer. Protected by the worker's lock. Lives
  *  as long as the queue. */
 typedef struct ucp_st_rma_flow {
     ucs_list_link_t list;                   /* in the queue's */
     ucp_st_peer_h   peer;
-    uint64_t        last[UCP_ST_QUEUE_MAX_WAYS]; /* number of the last one,
-                                               among those of the queue */
+    uint64_t        last[UCP_ST_RMA_NUM_WAYS]; /* number of the last one, among
+                                               those of the queue */
     ucs_list_link_t ops;                    /* of lane host that have not ended,
                                                as they were enqueued */
 } ucp_st_rma_flow_t;
@@ -99,10 +143,10 @@ typedef struct ucp_st_rma_flow {
 /** A queue's private data. Used by the thread that calls for the queue; the
  *  worker's lock protects `flows` and `trig`. */
 typedef struct ucp_st_queue_rma {
-    uint64_t          issued[UCP_ST_QUEUE_MAX_WAYS]; /* enqueued; see
+    uint64_t          issued[UCP_ST_RMA_NUM_WAYS]; /* enqueued; see
                                                    ucp_st_queue_count() */
-    uint64_t          waited[UCP_ST_QUEUE_MAX_WAYS]; /* of these, those that
-                                                   the stream waits for */
+    uint64_t          waited[UCP_ST_RMA_NUM_WAYS]; /* of these, those that the
+                                                   stream waits for */
     uint64_t          puts;                     /* enqueued; likewise */
     uint64_t          gets;
     uint64_t          signals;
@@ -115,7 +159,18 @@ typedef struct ucp_st_queue_rma {
     ucs_list_link_t   flows;                    /* ucp_st_rma_flow_t */
     struct ucp_st_rma_trig *trigs[UCP_ST_TRIG_MAX_RAILS]; /* lane trig: or
                                                    NULL */
+    ucs_list_link_t   kernels;                  /* operations that kernels carry
+                                                   out; worker's lock */
+    ucs_gstream_cell_h cell;                    /* of these; NULL: there are
+                                                   none */
+    int               has_asked;                /* for it */
 } ucp_st_queue_rma_t;
+
+/** What may write signals without waking this process. */
+enum ucp_st_rma_untold {
+    UCP_ST_RMA_UNTOLD_NIC    = 1u << 0,
+    UCP_ST_RMA_UNTOLD_KERNEL = 1u << 1 /**< Of a peer's stream */
+};
 
 /** A worker's private data. Protected by its lock unless a field says
  *  otherwise. */
@@ -129,16 +184,21 @@ typedef struct ucp_st_rma_dev {
                                             is */
     ucs_list_link_t           free_ops;  /* the same, unused */
     ucs_list_link_t           free_trig_ops; /* ucp_st_rma_trig_op_t, unused */
+    ucs_list_link_t           free_kernel_ops; /* ucp_st_rma_kernel_op_t, unused
+                                            */
     ucs_list_link_t           trigs;     /* ucp_st_rma_trig_t */
     pthread_mutex_t           wait_lock; /* protects the next two; no other lock
                                             is taken while it is held */
     ucs_list_link_t           waits;     /* ucp_st_rma_wait_t that streams are
-                                            at */
+                                            at, and those that streams do
+                                            themselves, once enqueued */
     ucs_list_link_t           free_waits;/* unused ones */
     uint32_t                  sleepers;  /* streams that may sleep until a
                                             signal comes; atomic */
-    int                       is_untold; /* a NIC may write signals without
-                                            waking this process; read-only */
+    unsigned                  untold;    /* mask of ucp_st_rma_untold; atomic,
+                                            only grows */
+    double                    sleep_time;/* when the last of these began,
+                                            seconds; wait_lock */
     ucp_st_service_client_t   service;   /* its own */
 } ucp_st_rma_dev_t;
 
@@ -178,7 +238,8 @@ static inline volatile uint64_t *ucp_st_rma_word(ucp_st_queue_h queue,
 /** The lane of a way. */
 static inline ucp_st_lane_t ucp_st_rma_way_lane(unsigned way)
 {
-    return (way < UCP_ST_LANE_LAST) ? (ucp_st_lane_t)way : UCP_ST_LANE_TRIG;
+    return (way == UCP_ST_RMA_WAY_KERNEL) ? UCP_ST_LANE_DIRECT :
+           (way < UCP_ST_LANE_LAST) ? (ucp_st_lane_t)way : UCP_ST_LANE_TRIG;
 }
 
 /** The NIC of a way of lane trig, and back. */
@@ -245,6 +306,7 @@ typedef struct ucp_st_rma_lane_ops {
 
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_direct_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_host_ops;
+extern const ucp_st_rma_lane_ops_t ucp_st_rma_kernel_ops;
 extern const ucp_st_rma_lane_ops_t ucp_st_rma_trig_ops;
 
 /** Bytes of a number. */
@@ -254,20 +316,49 @@ size_t ucp_st_rma_number_size(ucp_st_number_t number);
 void ucp_st_rma_add(ucp_st_number_t number, void *sums, const void *numbers,
                     size_t length);
 
+/** Make the command that ends the span of an operation's start, if events are
+ *  recorded; how many commands. `cmd` is in the scratch of the operation's
+ *  queue. */
+size_t ucp_st_rma_trace_cmd(const ucp_st_rma_t *rma, ucp_st_lane_t lane,
+                            ucs_gstream_cmd_t *cmd);
+
 /** A lane's functions, and those of a way's. */
 const ucp_st_rma_lane_ops_t *ucp_st_rma_lane(ucp_st_lane_t id);
 
 static inline const ucp_st_rma_lane_ops_t *ucp_st_rma_way_ops(unsigned way)
 {
-    return ucp_st_rma_lane(ucp_st_rma_way_lane(way));
+    return (way == UCP_ST_RMA_WAY_KERNEL) ?
+           &ucp_st_rma_kernel_ops : ucp_st_rma_lane(ucp_st_rma_way_lane(way));
 }
+
+/** Where streams of devices have some memory; NULL if they do not reach it.
+ *  Finds that out once, which may take long. The lock is not held. */
+void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream);
+
+/** The parts of an operation that a kernel can carry out; as
+ *  ucp_st_rma_place_find(). */
+unsigned ucp_st_rma_kernel_parts(const ucp_st_rma_t *rma);
+
+/** Give back what a queue's operations hold that kernels have carried out. The
+ *  lock is held, here and below. */
+void ucp_st_rma_kernel_reap(ucp_st_queue_h queue);
+
+/** Non-zero if kernels are to carry out operations with the peer. */
+int ucp_st_rma_kernel_is_behind(ucp_st_queue_h queue, ucp_st_peer_h peer);
 
 /** The service thread looks after streams that wait for signals. */
 int ucp_st_rma_serve(void *worker);
 
-/** Fail queues whose streams wait for a signal of a peer that is gone. The lock
- *  is held. */
+/** Fail queues whose streams wait for a signal that does not come: of a peer
+ *  that is gone, or in memory where signals mean nothing. The lock is held. */
 void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker);
+
+/** A queue fails: its waits pass once all that it has is stopped. The lock is
+ *  held. */
+void ucp_st_rma_wait_queue_fail(ucp_st_queue_h queue);
+
+/** Give back waits that streams did themselves, and have passed. */
+void ucp_st_rma_wait_reap(ucp_st_worker_h worker);
 
 /** An object, all zero, of a kind that begins with its list link: an unused or
  *  a new one. NULL without memory. Enqueueing allocates nothing once there are
@@ -289,8 +380,8 @@ ucs_status_t ucp_st_rma_check_word(ucp_st_queue_h queue, uint64_t address,
 
 /**
  * Wait, not without bound, until the NIC has reported all operations whose
- * quiets streams have passed. The lock is not held, so that others go on
- * meanwhile.
+ * quiets streams have passed; and give back what only this process holds. The
+ * lock is not held, so that others go on meanwhile.
  */
 void ucp_st_rma_reap(ucp_st_worker_h worker);
 
@@ -346,11 +437,15 @@ void ucp_st_rma_ended(ucp_st_queue_h queue, unsigned way);
  *  visible to a thread that sees it. */
 void ucp_st_rma_signal(uint64_t *word, ucp_st_signal_op_t op, uint64_t value);
 
+/** Look for signals of peers' kernels from now on, if there may be such. Before
+ *  a key is made that says so. The lock is not held. */
+void ucp_st_rma_look_for_kernels(ucp_st_worker_h worker);
+
 /** Signals may have come: wake streams that sleep. In any thread. */
 void ucp_st_rma_signaled(ucp_st_worker_h worker);
 
 /** Wake streams whose waits for signals may pass, also because their queues are
- *  in error. In any thread. */
+ *  stopped. In any thread. */
 void ucp_st_rma_look(ucp_st_worker_h worker);
 
 /** The worker's hook of this name. */

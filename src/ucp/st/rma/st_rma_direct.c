@@ -21,39 +21,39 @@ typedef struct ucp_st_rma_direct_blob {
     ucp_st_direct_file_t file;
     uint64_t             offset;      /**< Of the memory there */
     uint8_t              is_mappable; /**< It lies in `file` */
-    uint8_t              reserved[7];
+    uint8_t              is_looked;   /**< Its owner finds signals there that
+                                           nobody tells of */
+    uint8_t              reserved[6];
 } __attribute__((packed)) ucp_st_rma_direct_blob_t;
 
 _Static_assert(sizeof(ucp_st_rma_direct_blob_t) == 40, "wire format");
 _Static_assert(sizeof(ucp_st_rma_direct_blob_t) <= UCP_ST_RKEY_MAX_BLOB,
                "room in a key");
 
-static ucp_st_direct_mem_t *ucp_st_rma_direct_mem(const ucp_st_memh_t *mem)
+/* Where a byte of a peer's memory is here */
+static uint8_t *ucp_st_rma_direct_far(const ucp_st_rkey_t *rkey,
+                                      uint64_t offset)
 {
-    return mem->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
-}
-
-static ucp_st_direct_rkey_t *ucp_st_rma_direct_rkey(const ucp_st_rkey_t *rkey)
-{
-    return rkey->priv[UCP_ST_PRIV_LANES + UCP_ST_LANE_DIRECT];
+    return (uint8_t*)rkey->place.address + offset;
 }
 
 static ucs_status_t ucp_st_rma_direct_reg(ucp_st_memh_t *mem)
 {
-    ucp_st_rma_direct_mem(mem)->map = ucp_st_direct_map_find(mem->address,
-                                                             mem->length);
     return UCS_OK; /* without a map the own process still reaches it */
 }
 
 static void ucp_st_rma_direct_dereg(ucp_st_memh_t *mem)
 {
-    ucp_st_direct_map_put(ucp_st_rma_direct_mem(mem)->map);
 }
 
 static size_t ucp_st_rma_direct_pack(const ucp_st_memh_t *mem, void *buffer)
 {
-    const ucp_st_direct_map_t *map = ucp_st_rma_direct_mem(mem)->map;
-    ucp_st_rma_direct_blob_t blob  = {.is_mappable = (map != NULL)};
+    const ucp_st_rma_dev_t *dev    = ucp_st_rma_dev(mem->worker);
+    const ucp_st_direct_map_t *map = mem->place.map;
+    ucp_st_rma_direct_blob_t blob  = {
+        .is_mappable = (map != NULL),
+        .is_looked   = !!__atomic_load_n(&dev->untold, __ATOMIC_RELAXED)
+    };
 
     if (map != NULL) {
         blob.file   = map->file;
@@ -66,7 +66,7 @@ static size_t ucp_st_rma_direct_pack(const ucp_st_memh_t *mem, void *buffer)
 static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
                                              const void *buffer, size_t length)
 {
-    ucp_st_direct_rkey_t *direct = ucp_st_rma_direct_rkey(rkey);
+    ucp_st_rma_place_t *place = &rkey->place;
     ucp_st_rma_direct_blob_t blob;
     ucs_status_t status;
 
@@ -74,8 +74,11 @@ static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
         return UCS_ERR_INVALID_ADDR;
     }
     memcpy(&blob, buffer, sizeof(blob));
+    rkey->is_looked = !!blob.is_looked;
+    place->length   = rkey->length;
     if (rkey->peer->process.is_near) {
-        direct->far = (uint8_t*)(uintptr_t)rkey->remote;
+        place->address = (const void*)(uintptr_t)rkey->remote;
+        place->map     = ucp_st_direct_map_find(place->address, place->length);
         return UCS_OK;
     }
     if (!blob.is_mappable) {
@@ -84,21 +87,22 @@ static ucs_status_t ucp_st_rma_direct_unpack(ucp_st_rkey_t *rkey,
     if (blob.file.pid != rkey->peer->process.pid) {
         return UCS_ERR_INVALID_ADDR;
     }
-    status = ucp_st_direct_map_open(&blob.file, &direct->map);
+    status = ucp_st_direct_map_open(&blob.file, &place->map);
     if (status != UCS_OK) {
         return status;
     }
-    if (!ucp_st_rma_is_inside(blob.offset, rkey->length, direct->map->length)) {
-        ucp_st_direct_map_put(direct->map);
+    if (!ucp_st_rma_is_inside(blob.offset, rkey->length, place->map->length)) {
+        ucp_st_direct_map_put(place->map);
+        place->map = NULL;
         return UCS_ERR_INVALID_ADDR;
     }
-    direct->far = (uint8_t*)direct->map->address + blob.offset;
+    place->address = UCS_PTR_BYTE_OFFSET(place->map->address, blob.offset);
     return UCS_OK;
 }
 
 static void ucp_st_rma_direct_release(ucp_st_rkey_t *rkey)
 {
-    ucp_st_direct_map_put(ucp_st_rma_direct_rkey(rkey)->map);
+    ucp_st_direct_map_put(rkey->place.map);
 }
 
 /* Runs on the stream, on a copy of the operation */
@@ -111,7 +115,7 @@ static void ucp_st_rma_direct_func(void *arg)
         goto out;
     }
     if (rma->length > 0) {
-        far = ucp_st_rma_direct_rkey(rma->rkey)->far + rma->offset;
+        far = ucp_st_rma_direct_far(rma->rkey, rma->offset);
         if (rma->type == UCP_ST_RMA_PUT) {
             memcpy(far, rma->buffer, rma->length);
         } else {
@@ -119,7 +123,7 @@ static void ucp_st_rma_direct_func(void *arg)
         }
     }
     if (rma->signal != NULL) {
-        far = ucp_st_rma_direct_rkey(rma->signal)->far + rma->signal_offset;
+        far = ucp_st_rma_direct_far(rma->signal, rma->signal_offset);
         ucp_st_rma_signal((uint64_t*)far, rma->signal_op, rma->signal_value);
         ucp_st_direct_rma_notify(rma->peer);
     }

@@ -99,6 +99,11 @@ ucs_status_t ucp_st_mem_reg(ucp_st_worker_h worker, void *address,
     mem->address = address;
     mem->length  = length;
     ucp_st_stage_query(address, length, &mem->memory);
+    mem->place   = (ucp_st_rma_place_t){
+        .map     = ucp_st_direct_map_find(address, length),
+        .address = address,
+        .length  = length
+    };
     dev          = ucp_st_rma_dev(worker);
     ucp_st_worker_lock(worker);
     mem->id = ++dev->next_id;
@@ -121,6 +126,7 @@ err_mems:
     kh_del(ucp_st_mems, &dev->mems, iter);
 err:
     ucp_st_worker_unlock(worker);
+    ucp_st_direct_map_put(mem->place.map);
     free(mem);
     return status;
 }
@@ -154,6 +160,7 @@ ucs_status_t ucp_st_mem_dereg(ucp_st_mem_h memh)
     if (is_held) {
         return UCS_ERR_BUSY;
     }
+    ucp_st_direct_map_put(memh->place.map);
     free(memh);
     return UCS_OK;
 }
@@ -198,6 +205,7 @@ ucs_status_t ucp_st_rkey_pack(ucp_st_mem_h memh, void **buffer_p,
         return UCS_ERR_NO_MEMORY;
     }
     worker       = memh->worker;
+    ucp_st_rma_look_for_kernels(worker);
     hdr->magic   = UCP_ST_RKEY_MAGIC;
     hdr->version = UCP_ST_PROTO_VERSION;
     hdr->uuid    = worker->uuid;
@@ -368,15 +376,6 @@ ucs_status_t ucp_st_rkey_destroy(ucp_st_rkey_h rkey)
     }
     free(rkey);
     return UCS_OK;
-}
-
-ucs_status_t ucp_st_rma_prepare_none(ucp_st_queue_h queue, unsigned way)
-{
-    return UCS_OK;
-}
-
-void ucp_st_rma_release_none(ucp_st_rkey_t *rkey)
-{
 }
 
 ucs_status_t ucp_st_rkey_query(ucp_st_rkey_h rkey, ucp_st_rkey_attr_t *attr)

@@ -2,12 +2,21 @@
 /*
  * st_rma_wait.c - streams that wait for signals.
  *
- * The stream waits for a word of the library. The first thread that finds that
- * the wait may pass stores that word. It is the stream's thread, which looks at
- * the signal whenever it looks at the word; or the service thread, once it
- * knows of a signal or of an error. Before a stream sleeps it counts itself
- * among the sleepers, and looks once more. A thread that has carried a signal
- * out then looks for sleepers. Both use sequentially consistent
+ * A GPU's stream waits for the words of the signals itself where the caller
+ * allows that these are stored to once the queue has failed, which ends the
+ * wait (UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE). No thread looks at such a wait
+ * unless something fails. A signal may come after that store and take its
+ * place: so the service thread stores again until the stream has passed the
+ * wait. Before the first store, what the queue has is stopped, and all queues
+ * that wait for a signal in the same memory fail, too, as they may take the
+ * store for the signal.
+ *
+ * Else the stream waits for a word of the library. The first thread that finds
+ * that the wait may pass stores that word. It is the stream's thread, which
+ * looks at the signal whenever it looks at the word; or the service thread,
+ * once it knows of a signal or of an error. Before a stream sleeps it counts
+ * itself among the sleepers, and looks once more. A thread that has carried a
+ * signal out then looks for sleepers. Both use sequentially consistent
  * read-modify-writes of the count, of which one comes first: so one of the two
  * sees the other.
  */
@@ -15,54 +24,25 @@
 #include "config.h"
 #endif
 
-#include "rma/st_rma.h"
-#include "core/st_lane.h"
-#include "core/st_log.h"
+#include "rma/st_rma_wait.h"
+#include "core/st_op.h"
 #include "core/st_peer.h"
 #include "core/st_stage.h"
 #include "core/st_trace.h"
 #include "core/st_watch.h"
 
 #include <ucs_gstream_memory.h>
+#include <ucs_gstream_move.h>
+
+#include <ucs/sys/math.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Begin, wait, end, and the span */
+/* Begin, wait, end, and the span; or waits for as many words at most, and the
+ * span */
 #define UCP_ST_RMA_WAIT_CMDS (3 + UCP_ST_TRACE_MAX_CMDS)
-
-/* How often the service thread looks for signals that come without a
- * notification, milliseconds */
-#define UCP_ST_RMA_UNTOLD_MSEC 1
-
-/** A signal that a wait is for. Read-only. */
-typedef struct ucp_st_rma_awaited {
-    ucp_st_memh_t       *mem;    /* held */
-    ucp_st_peer_h       peer;    /* or NULL */
-    const uint64_t      *signal;
-    uint64_t            value;
-    ucp_st_signal_cmp_t cmp;
-    const char          *name;   /* or NULL */
-} ucp_st_rma_awaited_t;
-
-/** A wait. Read-only unless a field says otherwise. */
-typedef struct ucp_st_rma_wait {
-    ucs_list_link_t      list;       /* in the worker's; wait_lock */
-    ucp_st_queue_h       queue;
-    size_t               count;      /* signals */
-    ucp_st_rma_awaited_t *signals;   /* room for `max`; these and the word stay
-                                        when the wait is unused */
-    size_t               max;
-    volatile uint64_t    *word;      /* 1: it passes; atomic */
-    uint8_t              has_peer;   /* some signal has */
-    uint8_t              is_helped;  /* the stream calls `helper` */
-    uint8_t              is_listed;  /* the stream's */
-    uint8_t              is_asleep;  /* counted as a sleeper; the stream's */
-    ucp_st_look_t        look;       /* wait_lock */
-    ucs_gstream_helper_t helper;
-    ucs_gstream_notify_t notify;     /* if the queue's helper has none; the
-                                        stream's */
-} ucp_st_rma_wait_t;
+#define UCP_ST_RMA_WAIT_MAX_WORDS 4096
 
 static void ucp_st_rma_wait_free(ucp_st_rma_wait_t *wait)
 {
@@ -89,10 +69,8 @@ static int ucp_st_rma_wait_reserve(ucp_st_rma_wait_t *wait, size_t count)
     return 1;
 }
 
-/* An unused wait, or a new one, with room for signals, of which all but that
- * and the word is 0; NULL without memory */
-static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev,
-                                              size_t count)
+/* An unused wait; NULL if there is none */
+static ucp_st_rma_wait_t *ucp_st_rma_wait_find(ucp_st_rma_dev_t *dev)
 {
     ucp_st_rma_wait_t *wait = NULL;
 
@@ -101,6 +79,20 @@ static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_rma_dev_t *dev,
         wait = ucs_list_extract_head(&dev->free_waits, ucp_st_rma_wait_t, list);
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
+    return wait;
+}
+
+/* An unused wait, or a new one, with room for signals, of which all but that
+ * and the word is 0; NULL without memory */
+static ucp_st_rma_wait_t *ucp_st_rma_wait_get(ucp_st_worker_h worker,
+                                              size_t count)
+{
+    ucp_st_rma_wait_t *wait = ucp_st_rma_wait_find(ucp_st_rma_dev(worker));
+
+    if (wait == NULL) {
+        ucp_st_rma_wait_reap(worker);
+        wait = ucp_st_rma_wait_find(ucp_st_rma_dev(worker));
+    }
     if (wait == NULL) {
         wait = calloc(1, sizeof(*wait));
         if (wait == NULL) {
@@ -134,34 +126,11 @@ void ucp_st_rma_waits_free(ucp_st_rma_dev_t *dev)
     }
 }
 
-static int ucp_st_rma_awaited_is_met(const ucp_st_rma_awaited_t *awaited)
-{
-    /* Pairs with the release of the signal: the data is there */
-    uint64_t signal = __atomic_load_n(awaited->signal, __ATOMIC_ACQUIRE);
-
-    return (awaited->cmp == UCP_ST_SIGNAL_EQ) ? (signal == awaited->value) :
-                                                (signal >= awaited->value);
-}
-
-/* The first signal of a wait that has not come, NULL if all have */
-static const ucp_st_rma_awaited_t *
-ucp_st_rma_wait_first(const ucp_st_rma_wait_t *wait)
-{
-    size_t i;
-
-    for (i = 0; i < wait->count; ++i) {
-        if (!ucp_st_rma_awaited_is_met(&wait->signals[i])) {
-            return &wait->signals[i];
-        }
-    }
-    return NULL;
-}
-
 /* Let a wait pass if it may; non-zero if so */
 static int ucp_st_rma_wait_try(ucp_st_rma_wait_t *wait)
 {
     if ((ucp_st_rma_wait_first(wait) != NULL) &&
-        (ucp_st_queue_status(wait->queue) == UCS_OK)) {
+        !ucp_st_queue_is_stopped(wait->queue)) {
         return 0;
     }
     __atomic_store_n(wait->word, 1, __ATOMIC_RELEASE);
@@ -175,7 +144,7 @@ void ucp_st_rma_look(ucp_st_worker_h worker)
 
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_for_each(wait, &dev->waits, list) {
-        if (ucp_st_rma_wait_try(wait)) {
+        if (!wait->is_streams && ucp_st_rma_wait_try(wait)) {
             ucs_gstream_wake(wait->word);
         }
     }
@@ -192,10 +161,25 @@ void ucp_st_rma_signaled(ucp_st_worker_h worker)
     }
 }
 
+void ucp_st_rma_look_for_kernels(ucp_st_worker_h worker)
+{
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
+
+    if (!(__atomic_load_n(&dev->untold, __ATOMIC_RELAXED) &
+          UCP_ST_RMA_UNTOLD_KERNEL) &&
+        ucs_gstream_move_is_likely()) {
+        /* A stream that has read 0 is counted when the thread looks */
+        (void)__atomic_fetch_or(&dev->untold, UCP_ST_RMA_UNTOLD_KERNEL,
+                                __ATOMIC_SEQ_CST);
+        ucp_st_service_wake(&dev->service);
+    }
+}
+
 /* The stream may sleep from now on. The service thread looks after the peer. */
 static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
 {
     ucp_st_rma_dev_t *dev = ucp_st_rma_dev(wait->queue->worker);
+    int is_untold;
 
     if (wait->is_asleep) {
         return;
@@ -204,7 +188,13 @@ static void ucp_st_rma_wait_sleep(ucp_st_rma_wait_t *wait, int is_notified)
     __atomic_fetch_add(&dev->sleepers, 1, __ATOMIC_SEQ_CST);
     ucp_st_direct_rma_sleep(wait->queue, is_notified);
     ucp_st_watch_begin(wait->queue->worker);
-    if (wait->has_peer || dev->is_untold) {
+    is_untold = (__atomic_load_n(&dev->untold, __ATOMIC_SEQ_CST) != 0);
+    if (is_untold) {
+        (void)pthread_mutex_lock(&dev->wait_lock);
+        dev->sleep_time = ucp_st_worker_now();
+        (void)pthread_mutex_unlock(&dev->wait_lock);
+    }
+    if (wait->has_peer || is_untold) {
         ucp_st_service_wake(&dev->service);
     }
 }
@@ -248,6 +238,7 @@ static void ucp_st_rma_wait_begin(void *arg)
 {
     ucp_st_rma_wait_t *wait = arg;
     ucp_st_rma_dev_t *dev   = ucp_st_rma_dev(wait->queue->worker);
+    ucs_status_t status;
 
     if (ucp_st_rma_wait_try(wait)) {
         return;
@@ -255,7 +246,11 @@ static void ucp_st_rma_wait_begin(void *arg)
     wait->is_listed = 1;
     (void)pthread_mutex_lock(&dev->wait_lock);
     ucs_list_add_tail(&dev->waits, &wait->list);
+    status = ucp_st_rma_wait_mem_status(wait);
     (void)pthread_mutex_unlock(&dev->wait_lock);
+    if (status != UCS_OK) { /* else what sets it finds the wait */
+        ucp_st_service_wake(&dev->service);
+    }
     if (!wait->is_helped) {
         ucp_st_rma_wait_sleep(wait, 0);
     }
@@ -277,6 +272,16 @@ static void ucp_st_rma_wait_hold(const ucp_st_rma_wait_t *wait,
     }
 }
 
+/* Nobody looks at the words of a wait any more, which is in no list */
+static void ucp_st_rma_wait_unuse(ucp_st_rma_dev_t *dev,
+                                  ucp_st_rma_wait_t *wait)
+{
+    ucp_st_rma_wait_hold(wait, ucp_st_rma_release);
+    (void)pthread_mutex_lock(&dev->wait_lock);
+    ucs_list_add_head(&dev->free_waits, &wait->list);
+    (void)pthread_mutex_unlock(&dev->wait_lock);
+}
+
 /* The stream has passed the wait, or did not get it. As
  * ucp_st_rma_wait_begin(), or in a call of the user's. */
 static void ucp_st_rma_wait_put(void *arg)
@@ -290,152 +295,27 @@ static void ucp_st_rma_wait_put(void *arg)
         ucs_list_del(&wait->list);
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
-    /* Nobody looks at the words any more */
-    ucp_st_rma_wait_hold(wait, ucp_st_rma_release);
-    (void)pthread_mutex_lock(&dev->wait_lock);
-    ucs_list_add_head(&dev->free_waits, &wait->list);
-    (void)pthread_mutex_unlock(&dev->wait_lock);
+    ucp_st_rma_wait_unuse(dev, wait);
 }
 
-/* What a stream waits for */
-static void ucp_st_rma_wait_describe(const ucp_st_rma_awaited_t *awaited,
-                                     ucp_st_waits_t *waits)
-{
-    if (awaited->name != NULL) {
-        ucp_st_waits_add(waits, "%s", awaited->name);
-        return;
-    }
-    ucp_st_waits_add(waits, "a signal that is to be %s %lu and is %lu, at byte "
-                     "%zu of the registered memory %p",
-                     (awaited->cmp == UCP_ST_SIGNAL_EQ) ? "equal to" :
-                     "at least", awaited->value,
-                     __atomic_load_n(awaited->signal, __ATOMIC_RELAXED),
-                     (size_t)((const uint8_t*)awaited->signal -
-                              awaited->mem->address),
-                     (void*)awaited->mem->address);
-    if (awaited->peer != NULL) {
-        ucp_st_waits_add(waits, ", from peer 0x%lx", awaited->peer->uuid);
-    }
-}
-
-/* Streams that wait for a signal */
-static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
-                                    ucp_st_waits_t *waits)
+void ucp_st_rma_wait_reap(ucp_st_worker_h worker)
 {
     ucp_st_rma_dev_t *dev = ucp_st_rma_dev(worker);
-    const ucp_st_rma_awaited_t *awaited;
-    ucp_st_rma_wait_t *wait;
+    ucp_st_rma_wait_t *wait, *tmp;
+    ucs_list_link_t over;
 
+    ucs_list_head_init(&over);
     (void)pthread_mutex_lock(&dev->wait_lock);
-    ucs_list_for_each(wait, &dev->waits, list) {
-        awaited = ucp_st_rma_wait_first(wait);
-        if ((awaited == NULL) || !ucp_st_waits_see(waits, &wait->look, 0)) {
-            continue;
-        }
-        ucp_st_waits_begin_of(waits, worker, "a queue", &wait->look);
-        ucp_st_rma_wait_describe(awaited, waits);
-    }
-    (void)pthread_mutex_unlock(&dev->wait_lock);
-}
-
-/* Streams that are at a quiet: all that was enqueued before has run */
-static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
-{
-    ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
-    uint64_t seq            = __atomic_load_n(&rma->quiet_seq,
-                                              __ATOMIC_RELAXED);
-    uint64_t issued, ended;
-    unsigned i;
-
-    if ((ucp_st_queue_passed(queue) + 1 != seq) ||
-        (ucp_st_queue_status(queue) != UCS_OK) ||
-        !ucp_st_waits_see(waits, &rma->look, seq)) {
-        return;
-    }
-    ucp_st_waits_begin_of(waits, queue->worker, "a quiet", &rma->look);
-    ucp_st_waits_add(waits, "one-sided operations that have not ended:");
-    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
-        issued = ucp_st_queue_count(&rma->issued[i], 0);
-        ended  = __atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_RELAXED);
-        if (issued > ended) {
-            ucp_st_waits_add(waits, " %lu on lane %s", issued - ended,
-                             ucp_st_lane_table[ucp_st_rma_way_lane(i)]->name);
-        }
-    }
-}
-
-void ucp_st_rma_waits(ucp_st_worker_h worker, ucp_st_waits_t *waits)
-{
-    ucp_st_queue_h queue;
-
-    ucs_list_for_each(queue, &worker->queues, list) {
-        ucp_st_rma_waits_quiet(queue, waits);
-    }
-    ucp_st_rma_waits_signal(worker, waits);
-}
-
-/* Why a wait will not pass, UCS_OK if it may */
-static ucs_status_t ucp_st_rma_wait_status(const ucp_st_rma_wait_t *wait)
-{
-    const ucp_st_rma_awaited_t *awaited = wait->signals;
-
-    for (; awaited < (wait->signals + wait->count); ++awaited) {
-        if ((awaited->peer != NULL) && (awaited->peer->status != UCS_OK) &&
-            !ucp_st_rma_awaited_is_met(awaited)) {
-            return awaited->peer->status;
-        }
-    }
-    return UCS_OK;
-}
-
-/* The queue of a wait whose peer is gone, if the queue has not failed; or NULL.
- * The queue stays while the stream waits, which nothing else ends. The lock is
- * held. */
-static ucp_st_queue_h ucp_st_rma_wait_find_dead(ucp_st_rma_dev_t *dev,
-                                                ucs_status_t *status_p)
-{
-    ucp_st_queue_h queue = NULL;
-    ucp_st_rma_wait_t *wait;
-
-    (void)pthread_mutex_lock(&dev->wait_lock);
-    ucs_list_for_each(wait, &dev->waits, list) {
-        *status_p = ucp_st_rma_wait_status(wait);
-        if ((*status_p != UCS_OK) &&
-            (ucp_st_queue_status(wait->queue) == UCS_OK)) {
-            queue = wait->queue;
-            break;
+    ucs_list_for_each_safe(wait, tmp, &dev->waits, list) {
+        if (ucp_st_rma_wait_is_over(wait)) {
+            ucs_list_del(&wait->list);
+            ucs_list_add_tail(&over, &wait->list);
         }
     }
     (void)pthread_mutex_unlock(&dev->wait_lock);
-    return queue;
-}
-
-void ucp_st_rma_wait_end_dead(ucp_st_worker_h worker)
-{
-    ucp_st_queue_h queue;
-    ucs_status_t status;
-
-    while ((queue = ucp_st_rma_wait_find_dead(ucp_st_rma_dev(worker),
-                                              &status)) != NULL) {
-        ucs_diag("queue %p: the peer of a wait for a signal is gone: %s", queue,
-                 ucs_status_string(status));
-        ++worker->stats.errors;
-        ucp_st_queue_fail(queue, NULL, status);
+    ucs_list_for_each_safe(wait, tmp, &over, list) {
+        ucp_st_rma_wait_unuse(dev, wait);
     }
-}
-
-int ucp_st_rma_serve(void *arg)
-{
-    ucp_st_worker_h worker = arg;
-    ucp_st_rma_dev_t *dev  = ucp_st_rma_dev(worker);
-
-    ucp_st_worker_lock(worker);
-    ucp_st_rma_wait_end_dead(worker);
-    ucp_st_worker_unlock(worker);
-    ucp_st_rma_look(worker);
-    return (dev->is_untold &&
-            (__atomic_load_n(&dev->sleepers, __ATOMIC_RELAXED) > 0)) ?
-           UCP_ST_RMA_UNTOLD_MSEC : -1;
 }
 
 /* Check the parameters, and fill in `awaited` */
@@ -447,6 +327,8 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     uint64_t mask = params->field_mask;
     size_t offset = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_OFFSET) ?
                     params->offset : 0;
+    uint64_t flags = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_FLAGS) ?
+                     params->flags : 0;
 
     if (!(mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_MEMH) ||
         (params->memh == NULL)) {
@@ -460,7 +342,7 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     awaited->name   = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_NAME) ?
                       params->name : NULL;
     awaited->mem    = params->memh;
-    awaited->signal = (const uint64_t*)(awaited->mem->address + offset);
+    awaited->signal = (uint64_t*)(awaited->mem->address + offset);
     awaited->cmp    = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_CMP) ?
                       params->cmp : UCP_ST_SIGNAL_GE;
     awaited->value  = (mask & UCP_ST_WAIT_SIGNAL_PARAM_FIELD_VALUE) ?
@@ -472,6 +354,10 @@ ucp_st_rma_wait_check(ucp_st_queue_h queue,
     if ((unsigned)awaited->cmp > UCP_ST_SIGNAL_EQ) {
         return ucp_st_rma_refuse(queue, "unknown comparison");
     }
+    if (flags & ~(uint64_t)UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE) {
+        return ucp_st_rma_refuse(queue, "unknown flag");
+    }
+    awaited->may_store = !!(flags & UCP_ST_WAIT_SIGNAL_FLAG_OVERWRITE);
     if (!awaited->mem->memory.is_hosts) {
         /* The service thread looks at it, too */
         (void)ucp_st_rma_refuse(queue, "a wait for a signal needs its word in "
@@ -488,14 +374,111 @@ static ucs_status_t ucp_st_rma_wait_check_peers(const ucp_st_rma_wait_t *wait)
     ucs_status_t status = UCS_OK;
     size_t i;
 
-    ucp_st_worker_lock(wait->queue->worker);
     for (i = 0; (i < wait->count) && (status == UCS_OK); ++i) {
         if (wait->signals[i].peer != NULL) {
             status = wait->signals[i].peer->status;
         }
     }
-    ucp_st_worker_unlock(wait->queue->worker);
     return status;
+}
+
+/* Check what may fail at any time. A wait that the stream does itself is found
+ * by what fails from now on. */
+static ucs_status_t ucp_st_rma_wait_list(ucp_st_rma_wait_t *wait)
+{
+    ucp_st_queue_h queue  = wait->queue;
+    ucp_st_rma_dev_t *dev = ucp_st_rma_dev(queue->worker);
+    ucs_status_t status;
+
+    ucp_st_worker_lock(queue->worker);
+    status = ucp_st_queue_status(queue);
+    if (status == UCS_OK) {
+        status = ucp_st_rma_wait_check_peers(wait);
+    }
+    if (status == UCS_OK) {
+        status = ucp_st_rma_wait_mem_status(wait);
+    }
+    if ((status == UCS_OK) && wait->is_streams) {
+        wait->seq       = queue->seq + 1;
+        wait->is_listed = 1;
+        (void)pthread_mutex_lock(&dev->wait_lock);
+        ucs_list_add_tail(&dev->waits, &wait->list);
+        (void)pthread_mutex_unlock(&dev->wait_lock);
+    }
+    ucp_st_worker_unlock(queue->worker);
+    return status;
+}
+
+/* Whether a stream reaches the first and the last word of memory that is the
+ * runtime's, and of which streams can wait for words: that is not managed */
+static int ucp_st_rma_mem_has_words(const ucp_st_memh_t *mem,
+                                    ucs_gstream_h stream)
+{
+    const uintptr_t size = sizeof(uint64_t);
+    uintptr_t first      = ((uintptr_t)mem->address + size - 1) & ~(size - 1);
+    uintptr_t last       = ((uintptr_t)mem->address + mem->length - size) &
+                           ~(size - 1);
+
+    return !mem->memory.is_managed &&
+           ucs_gstream_reaches(stream, (uint64_t*)first) &&
+           ucs_gstream_reaches(stream, (uint64_t*)last);
+}
+
+/* Whether a stream reaches all words of some memory. Finds that out once, which
+ * may take long. */
+static int ucp_st_rma_mem_is_reached(ucp_st_memh_t *mem, ucs_gstream_h stream)
+{
+    uint8_t *reach_p = &mem->reach[ucs_gstream_type(stream)];
+    uint8_t reach    = __atomic_load_n(reach_p, __ATOMIC_RELAXED);
+    int is_reached;
+
+    if (reach == UCP_ST_RMA_REACH_UNKNOWN) {
+        is_reached = (mem->place.map != NULL) ?
+                     (ucp_st_rma_place_find(&mem->place, stream) != NULL) :
+                     ucp_st_rma_mem_has_words(mem, stream);
+        reach      = is_reached ? UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
+        __atomic_store_n(reach_p, reach, __ATOMIC_RELAXED);
+    }
+    return reach == UCP_ST_RMA_REACH_YES;
+}
+
+/* Whether the stream waits for the words of the signals itself */
+static int ucp_st_rma_wait_is_for_stream(const ucp_st_rma_wait_t *wait)
+{
+    const ucp_st_rma_awaited_t *awaited = wait->signals;
+
+    if (!ucp_st_queue_is_gpu(wait->queue) ||
+        (wait->count > UCP_ST_RMA_WAIT_MAX_WORDS)) {
+        return 0;
+    }
+    for (; awaited < (wait->signals + wait->count); ++awaited) {
+        if (!awaited->may_store || (awaited->cmp != UCP_ST_SIGNAL_GE) ||
+            (awaited->value >= UCP_ST_RELEASE) ||
+            !ucp_st_rma_mem_is_reached(awaited->mem, wait->queue->stream)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Have the stream wait for the words of the signals */
+static ucs_status_t ucp_st_rma_wait_enqueue_words(ucp_st_rma_wait_t *wait)
+{
+    ucp_st_queue_h queue = wait->queue;
+    size_t num_cmds      = ucp_st_trace_cmd(UCP_ST_TRACE_PUSH, NULL,
+                                            queue->cmds);
+    size_t i;
+
+    for (i = 0; i < wait->count; ++i) {
+        queue->words[i].address = wait->signals[i].signal;
+        queue->words[i].value   = wait->signals[i].value;
+    }
+    num_cmds += ucp_st_queue_add_waits(queue, wait->count,
+                                       &queue->cmds[num_cmds]);
+    num_cmds += ucp_st_trace_cmd(UCP_ST_TRACE_SIGNAL_WAIT, NULL,
+                                 &queue->cmds[num_cmds]);
+    ucp_st_watch_begin(queue->worker);
+    return ucp_st_queue_enqueue(queue, num_cmds);
 }
 
 /* Have the stream begin the wait, wait, and give it back */
@@ -540,7 +523,9 @@ ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
                             const ucp_st_wait_signal_params_t *const params[],
                             size_t count)
 {
-    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS);
+    size_t max_words    = ucs_min(count, UCP_ST_RMA_WAIT_MAX_WORDS);
+    ucs_status_t status = ucp_st_queue_prepare(queue, UCP_ST_RMA_WAIT_CMDS +
+                                                      max_words);
     ucp_st_rma_wait_t *wait;
 
     if ((status != UCS_OK) || (count == 0)) {
@@ -549,7 +534,7 @@ ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
     if (params == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
-    wait = ucp_st_rma_wait_get(ucp_st_rma_dev(queue->worker), count);
+    wait = ucp_st_rma_wait_get(queue->worker, count);
     if (wait == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -567,9 +552,11 @@ ucp_st_enqueue_wait_signals(ucp_st_queue_h queue,
         return status;
     }
     ucp_st_rma_wait_hold(wait, ucp_st_rma_hold);
-    status = ucp_st_rma_wait_check_peers(wait);
+    wait->is_streams = ucp_st_rma_wait_is_for_stream(wait);
+    status           = ucp_st_rma_wait_list(wait);
     if (status == UCS_OK) {
-        status = ucp_st_rma_wait_enqueue(wait);
+        status = wait->is_streams ? ucp_st_rma_wait_enqueue_words(wait) :
+                                    ucp_st_rma_wait_enqueue(wait);
     }
     if (!ucp_st_queue_is_submitted(queue, status)) {
         ucp_st_rma_wait_put(wait);
