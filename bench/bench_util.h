@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  18
+#define BENCH_NUM_VARIANTS  19
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -33,10 +33,11 @@
                                              MPI_Irecv */
 #define BENCH_VARIANT_MPICH    (1u << 16) /* The same: MPICH's interface */
 #define BENCH_VARIANT_WIN      (1u << 17) /* The same: HPE's windows */
+#define BENCH_VARIANT_LIBMP    (1u << 18) /* The same: LibMP's interface */
 #define BENCH_VARIANTS_ONCE    (BENCH_VARIANT_HPE | BENCH_VARIANT_FIFO)
 #define BENCH_VARIANTS_ASKED \
     (BENCH_VARIANTS_ONCE | BENCH_VARIANT_PAPER | BENCH_VARIANT_SINGLE | \
-     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN)
+     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN | BENCH_VARIANT_LIBMP)
 #define BENCH_VARIANT_MPI_DEVICE (1u << 11) /* On memory of a GPU */
 #define BENCH_VARIANT_NCCL     (1u << 12)
 #define BENCH_VARIANT_NVSHMEM  (1u << 13)

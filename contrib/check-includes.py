@@ -46,7 +46,7 @@ FOLDERS = [
      r"/(mpix_f08|mp)\.h$", r"ISO_Fortran_binding\.h|cuda(_runtime)?\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h|"
-              r"compat/mpich_stream\.h",
+              r"compat/(mp|mpich_stream)\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
     ("examples", OUTSIDE,
      r"/(cxi_chain\.c|gpu\.h|st_mpich\.c)$",
