@@ -31,16 +31,17 @@ static void bench_json_trials(FILE *file, const bench_result_t *result,
 }
 
 /* What uses of a variant took, as a member of its row. MPI's own are not
- * counted, and those of st-hpe have other names. */
+ * counted, and those that a thread gives to MPI have other names. */
 static void bench_report_count_uses(bench_report_t *report, FILE *file,
                                     int variant, const bench_result_t *result,
                                     MPI_Comm comm)
 {
     bench_counts_mean_t *mean = &report->means[report->num_rows];
 
-    if (((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE | BENCH_VARIANT_FIFO) &
-         (1u << variant)) &&
-        (result->counts.uses > 0)) {
+    if (((BENCH_VARIANTS_ST | BENCH_VARIANT_SINGLE | BENCH_VARIANTS_ONCE |
+          BENCH_VARIANT_MPICH | BENCH_VARIANT_LIBMP) & (1u << variant)) &&
+        (result->counts.uses > 0) &&
+        (bench_sum(result->counts.stores, comm) > 0)) {
         bench_counts_mean_get(&result->counts, comm, mean);
         bench_counts_json(file, mean);
     }

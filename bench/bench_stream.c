@@ -129,6 +129,23 @@ void bench_stream_create(bench_stream_t *stream, bench_report_t *report)
     bench_stream_print(stream);
 }
 
+MPIX_Stream bench_mpich_stream(const bench_stream_t *stream)
+{
+    MPIX_Stream result;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "type",
+                 (stream->type == UCS_GSTREAM_TYPE_HIP)  ? "hipStream_t" :
+                 (stream->type == UCS_GSTREAM_TYPE_CUDA) ? "cudaStream_t" :
+                                                           "MPIX_Host_stream");
+    bench_check(MPIX_Info_set_hex(info, "value", &stream->handle,
+                                  sizeof(stream->handle)), "MPIX_Info_set_hex");
+    bench_check(MPIX_Stream_create(info, &result), "MPIX_Stream_create");
+    MPI_Info_free(&info);
+    return result;
+}
+
 void bench_stream_free(bench_stream_t *stream)
 {
     bench_check(MPIX_Host_stream_free(&stream->handle),

@@ -11,6 +11,7 @@
 
 #include <st_stream.h>
 
+#include <compat/mpich_stream.h>
 #include <ucs_gstream.h>
 
 
@@ -62,6 +63,9 @@ static inline int bench_stream_is_gpu(const bench_stream_t *stream)
 /* Makes the stream, or ends the job with the reason why there is none; has the
  * report name it. */
 void bench_stream_create(bench_stream_t *stream, bench_report_t *report);
+
+/* The same stream in MPICH's interface; MPIX_Stream_free() it. */
+MPIX_Stream bench_mpich_stream(const bench_stream_t *stream);
 
 /* Frees it. */
 void bench_stream_free(bench_stream_t *stream);

@@ -17,7 +17,7 @@ const char *const bench_variants[BENCH_NUM_VARIANTS] = {
     "mpi", "st", "st-ready", "put", "put-strict", "get", "get-strict",
     "st-hpe", "metadata", "channel", "st-single", "mpi-device", "nccl",
     "nvshmem", "st-fifo", "st-paper", "st-mpich", "st-win", "staging",
-    "reg"
+    "reg", "st-libmp"
 };
 
 int bench_rank(void)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BENCH_NUM_VARIANTS  20
+#define BENCH_NUM_VARIANTS  21
 #define BENCH_MAX_TRIALS    1000
 #define BENCH_MAX_SIZES     32 /* Factors of 2 and more, up to 1 GiB */
 
@@ -37,10 +37,12 @@
 #define BENCH_VARIANT_STAGING  (1u << 18) /* By way of buffers of the host */
 #define BENCH_VARIANT_REG      (1u << 19) /* Only if it is asked for:
                                              registration alone */
+#define BENCH_VARIANT_LIBMP    (1u << 20) /* The same: LibMP's interface */
 #define BENCH_VARIANTS_ONCE    (BENCH_VARIANT_HPE | BENCH_VARIANT_FIFO)
 #define BENCH_VARIANTS_ASKED \
     (BENCH_VARIANTS_ONCE | BENCH_VARIANT_PAPER | BENCH_VARIANT_SINGLE | \
-     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN | BENCH_VARIANT_REG)
+     BENCH_VARIANT_MPICH | BENCH_VARIANT_WIN | BENCH_VARIANT_REG | \
+     BENCH_VARIANT_LIBMP)
 #define BENCH_VARIANT_MPI_DEVICE (1u << 11) /* On memory of a GPU */
 #define BENCH_VARIANT_NCCL     (1u << 12)
 #define BENCH_VARIANT_NVSHMEM  (1u << 13)

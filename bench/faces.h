@@ -137,6 +137,8 @@ extern const faces_ops_t faces_st_hpe_ops;
 extern const faces_ops_t faces_st_fifo_ops;
 extern const faces_ops_t faces_st_paper_ops;
 extern const faces_ops_t faces_st_single_ops;
+extern const faces_ops_t faces_st_mpich_ops;
+extern const faces_ops_t faces_st_libmp_ops;
 
 
 /* Reads "4x2x1" and checks that it makes 'ranks'; NULL: a choice of MPI's.

@@ -13,19 +13,7 @@ static MPIX_Stream pp_mpich_stream;
 
 static void pp_mpich_init(pp_exchange_t *ex)
 {
-    MPI_Info info;
-
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "type",
-                 (ex->stream.type == UCS_GSTREAM_TYPE_HIP)  ? "hipStream_t" :
-                 (ex->stream.type == UCS_GSTREAM_TYPE_CUDA) ? "cudaStream_t" :
-                                                         "MPIX_Host_stream");
-    bench_check(MPIX_Info_set_hex(info, "value", &ex->stream.handle,
-                                  sizeof(ex->stream.handle)),
-                "MPIX_Info_set_hex");
-    bench_check(MPIX_Stream_create(info, &pp_mpich_stream),
-                "MPIX_Stream_create");
-    MPI_Info_free(&info);
+    pp_mpich_stream = bench_mpich_stream(&ex->stream);
     bench_check(MPIX_Stream_comm_create(ex->comm, pp_mpich_stream, &ex->once),
                 "MPIX_Stream_comm_create");
 }

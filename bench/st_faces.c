@@ -44,7 +44,8 @@ static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
     &faces_mpi_ops, &faces_st_ops, &faces_st_ready_ops, NULL, NULL, NULL, NULL,
     &faces_st_hpe_ops, NULL, NULL, &faces_st_single_ops,
     &faces_mpi_device_ops, &faces_nccl_ops, &faces_nvshmem_ops,
-    &faces_st_fifo_ops, &faces_st_paper_ops
+    &faces_st_fifo_ops, &faces_st_paper_ops, &faces_st_mpich_ops, NULL,
+    &faces_st_libmp_ops
 };
 
 static const char faces_help[] =
@@ -221,7 +222,8 @@ int main(int argc, char **argv)
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
                          BENCH_VARIANTS_ONCE | BENCH_VARIANT_PAPER |
-                         BENCH_VARIANT_SINGLE |
+                         BENCH_VARIANT_SINGLE | BENCH_VARIANT_MPICH |
+                         BENCH_VARIANT_LIBMP |
                          BENCH_VARIANT_MPI_DEVICE | BENCH_VARIANT_NCCL |
                          BENCH_VARIANT_NVSHMEM
             },

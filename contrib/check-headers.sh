@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
-# Compiles each public header alone, as C11 and, in extern "C", as C++11, all of
-# them as C++20, and contrib/charm.
+# Compiles each public header alone, as C11, as C++17 and, in extern "C", as C++11,
+# all of them together, which finds names with two meanings, and contrib/charm.
 # usage: contrib/check-headers.sh [BUILD-FOLDER]
 set -euo pipefail
 # shellcheck source=contrib/common.sh
@@ -53,7 +53,8 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     all+="#include <$name>"$'\n'
     # Twice, as the include guard has to work, and with a use of nothing; in C++ as
     # programs may include headers of C
-    for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11"; do
+    for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++11" \
+                    "$cxx -x c++ -std=c++17"; do
         begin='' end=''
         [[ $language != *c++11 ]] || begin='extern "C" {' end='}'
         if ! printf '%s\n#include <%s>\n%s\n#include <%s>\nint st_unused;\n' \
@@ -66,10 +67,14 @@ for header in "$top"/src/*/api/*.h "$top"/src/*/*/api/*.h \
     done
 done
 
-if ! $cxx -x c++ -std=c++20 "${warnings[@]}" "${flags[@]}" - <<<"$all"; then
-    echo "all headers: do not compile with $cxx -std=c++20"
-    status=1
-fi
+for language in "$cc -x c -std=$c" "$cxx -x c++ -std=c++17" "$cxx -x c++ -std=c++20"
+do
+    if ! $language "${warnings[@]}" "${flags[@]}" - <<<"$all"; then
+        echo "all headers: do not compile together with $language"
+        status=1
+    fi
+    count=$((count + 1))
+done
 
 # Calls that the number of arguments tells apart: macros in C, overloads in C++;
 # and programs for other interfaces

@@ -46,10 +46,10 @@ FOLDERS = [
      r"/(mpix_f08|mp)\.h$", r"ISO_Fortran_binding\.h|cuda(_runtime)?\.h"),
     # What the programs share
     ("bench", rf"{OUTSIDE}|st_(counts|number|report|stream)\.h|ucs_hiprtc\.h|"
-              r"compat/mpich_stream\.h",
+              r"compat/(mp|mpich_stream)\.h",
      r"/trig_|/bench_gpu\.c$", r"rdma/.*|cxiemu\.h|mpi-ext\.h"),
     ("examples", OUTSIDE,
-     r"/(cxi_chain\.c|gpu\.h|st_mpich\.c)$",
+     r"/(cxi_chain\.c|gpu\.h|st_mpich\.c|st_win\.c)$",
      r"rdma/.*|hip/hip_runtime\.h|cuda_runtime\.h|mpix_host_stream\.h"),
     # The emulated NIC needs no header of others
     ("test/cassini", r"setjmp\.h|complex\.h|cxi/cxiemu_decode\.h|st_cunit\.h"),

@@ -34,7 +34,7 @@ done
     set -- -- "program/"{compat_[!m],compat_mpis,mpi_steps,mpi4py}'*' \
         "program/compat_mpich."{'[!o]*',only,only_direct} \
         "program/mpix_"{'[!m]*','m[!a]*','match*','matrix.[!78]'} \
-        "program/"{st_h,st_ri,st_readme,st_faces,st_pingpong}'*' \
+        "program/"{st_h,st_ri,st_win,st_readme,st_faces,st_pingpong}'*' \
         "program/"bench.{'*_hpe',cg.,life.}'*' \
         "program/"{host.,direct.}{'[chmt]','p.','p5.',stream}'*' \
         "program/"{host.p5_shm,direct.faces,few_entries.,rails.}'*'

@@ -42,6 +42,11 @@ expect "ucx-st-mpicc --help" 0 '^usage: ucx-st-mpicc' "$mpicc" --help
 expect "ucx-st-mpicc" 2 '^usage: ucx-st-mpicc' "$mpicc"
 expect "ucx-st-mpicc --api" 2 '^ucx-st-mpicc: --api needs a value$' \
     "$mpicc" --api
+for api in nonsense '' ../hpe; do
+    expect "ucx-st-mpicc --api '$api'" 2 \
+        "^ucx-st-mpicc: there is no API \"$api\" \(hpe, mpich, libmp\)$" \
+        "$mpicc" --api "$api" app.c
+done
 expect "ucx-st-mpicc, no build" 2 'has no libmpix_queue.so: build it first' \
     env ST_BUILDDIR=/nonexistent "$mpicc" app.c
 

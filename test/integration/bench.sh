@@ -443,14 +443,20 @@ for old, new in (('| 53 |', '| 54 |'), ('| 1840 |', '| 1841 |'),
 
 test_once()
 {
-    grep -q 'This prints 2, 1 and 79 of .st-fifo.$' \
-        "${srcdir:?}/docs/performance.md" || { echo "not documented"; exit 1; }
-    export UCX_ST_LANES=trig
+    local variant stores words deferred
+    export UCX_ST_LANES=trig MPIX_QUEUE_ONLY=y
     run_ranks 8 st_faces --grid 2x2x2 --trials 1 --middle 1 --inner 3 \
-        --variants st-fifo
+        --variants st-hpe,st-fifo,st-mpich,st-libmp
     expect_quiet
-    grep -qE '^st-fifo +2\.00 +1\.00 +79\.00 ' "$temp/out" ||
-        fail "other counts than 2, 1 and 79"
+    while read -r variant stores words deferred; do
+        grep -q "^| .$variant., .*| $stores | $words | $deferred |$" \
+            "${srcdir:?}/docs/performance.md" || fail "$variant: not documented"
+        grep -qE "^$variant +$stores\\.00 +$words\\.00 +$deferred\\.00 " \
+            "$temp/out" || fail "$variant: other counts"
+    done <<<"st-hpe 2 1 79
+st-fifo 2 1 79
+st-mpich 52 1 79
+st-libmp 27 1 78"
     expect_counts 8 proxied 0
 }
 

@@ -11,6 +11,7 @@
 #include <ucs_gstream_memory.h>
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT  1000
@@ -261,10 +262,10 @@ static void test_unposted(mp_reg_t *reg, mp_window_t *window)
     BAD(mp_iput_post_on_stream(&copy, stream));
 }
 
-static void test_windows(void)
+/* Of two messages' size */
+static void run_windows(int (*memory)[COUNT])
 {
-    int (*memory)[COUNT] = (int(*)[COUNT])ucs_gstream_memory_get(3 * BYTES);
-    int is_self          = (mpix_test.size == 1);
+    int is_self = (mpix_test.size == 1);
     mp_request_t requests[MANY], other;
     mp_window_t window, empty;
     cudaStream_t second;
@@ -353,8 +354,22 @@ static void test_windows(void)
     GOOD(mp_deregister(&reg));
     BAD(mp_window_destroy(&window));
     BAD(mp_deregister(&reg));
-    ucs_gstream_memory_put(memory, 3 * BYTES);
     MPIX_CHECK(MPIX_Host_stream_synchronize(made) == MPI_SUCCESS, "%s", "");
+}
+
+static void test_windows(void)
+{
+    const char *lanes = getenv("UCX_ST_LANES");
+    void *memory;
+
+    MPIX_OK(MPI_Alloc_mem(2 * BYTES, MPI_INFO_NULL, &memory));
+    run_windows((int(*)[COUNT])memory);
+    MPIX_OK(MPI_Free_mem(memory));
+    if ((lanes == NULL) || strcmp(lanes, "direct")) {
+        memory = ucs_gstream_memory_get(2 * BYTES);
+        run_windows((int(*)[COUNT])memory);
+        ucs_gstream_memory_put(memory, 2 * BYTES);
+    } /* Else no lane reaches such memory */
 }
 
 static void test_words(void)
@@ -575,6 +590,7 @@ static void test_finalize(void)
     mp_window_t window;
     mp_reg_t reg;
     int none = -1;
+    void *memory;
     int k;
 
     mp_finalize();
@@ -594,7 +610,8 @@ static void test_finalize(void)
     GOOD(init());
     test_host();
     GOOD(mp_register(out, 4, &reg));
-    GOOD(mp_window_create(in, sizeof(in), &window));
+    MPIX_OK(MPI_Alloc_mem(4, MPI_INFO_NULL, &memory));
+    GOOD(mp_window_create(memory, 4, &window));
     GOOD(mp_irecv(in[0], 4, mpix_test.left, &no_reg, &requests[0]));
     GOOD(mp_send_prepare(out[0], 4, mpix_test.right, &no_reg, &requests[1]));
     GOOD(mp_send_prepare(out[0], 4, mpix_test.right, &no_reg, &requests[2]));
@@ -605,6 +622,7 @@ static void test_finalize(void)
         GOOD(mp_wait(&other)); /* The others are in mp_finalize */
     }
     mp_finalize();
+    MPIX_OK(MPI_Free_mem(memory));
     GOOD(init());
     test_streams();
 }

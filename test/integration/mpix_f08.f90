@@ -223,6 +223,8 @@ contains
         call check(any(info%binding(1) == ["u", "m"]) .and. &
                    all(info%lanes(1, 1:info%num_lanes) /= c_null_char) .and. &
                    any(info%mpi_library == c_null_char), "texts")
+        call check(info%num_waits == 0 .and. &
+                   info%waits_for(1) == c_null_char, "nothing waits")
         call MPIX_Queue_attach(MPI_COMM_WORLD, ierror)
         call check_code(ierror, MPI_SUCCESS, "attached before")
     end subroutine

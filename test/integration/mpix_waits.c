@@ -9,6 +9,7 @@
 
 #include <mpix_win.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,6 +36,27 @@ static void delay(MPI_Request *request)
         }
         nanosleep(&pause, NULL);
     }
+}
+
+/* Until the library tells this process that it waits for something. */
+static void until_told(const char *what)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    MPIX_Queue_info info        = {.num_waits = 0};
+    char *text                  = NULL;
+    size_t size                 = 0;
+    FILE *file                  = open_memstream(&text, &size);
+
+    while (strstr(info.waits_for, what) == NULL) {
+        nanosleep(&pause, NULL);
+        MPIX_OK(MPIX_Queue_get_info(&info));
+    }
+    MPIX_CHECK(info.num_waits == 1, "%d wait", info.num_waits);
+    MPIX_OK(MPIX_Queue_print_stats(file));
+    fclose(file);
+    MPIX_CHECK((strstr(text, "\nwaits_for rank 0: a queue has waited for ") !=
+                NULL) && (strstr(text, what) != NULL), "%s", text);
+    free(text);
 }
 
 /* The send of rank 1 and the receive of rank 0. */
@@ -136,6 +158,9 @@ static void run_start(void)
     }
     MPIX_OK(MPIX_Enqueue_start(mpix_test.queue, &request));
     MPIX_OK(MPIX_Enqueue_wait(mpix_test.queue, &request));
+    if (mpix_test.rank == 0) {
+        until_told("receive of 4 bytes (MPI_INT) from rank 1, tag 9, use 1, ");
+    }
     MPIX_OK(MPIX_Queue_wait(mpix_test.queue));
     MPIX_OK(MPI_Request_free(&request));
 }
@@ -194,11 +219,44 @@ static void run_window(void)
         MPIX_OK(MPIX_Win_complete_stream(win, mpix_test.stream));
         MPIX_OK(MPIX_Win_post_stream(group, win, mpix_test.stream));
         MPIX_OK(MPIX_Win_wait_stream(win, mpix_test.stream));
+        until_told("MPIX_Win_complete_stream of rank 1 of a window");
     } else {
         MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, win));
         MPIX_OK(MPIX_Win_complete_stream(win, mpix_test.stream));
     }
     MPIX_OK(MPI_Win_free(&win));
+    MPI_Group_free(&group);
+    MPI_Group_free(&world);
+}
+
+/* Epochs that do not fit, of four windows, until MPI_Finalize: a start without
+ * its post, a post without its start, and one of each that is left open. The
+ * stream stays, as it has work left. */
+static void run_finalize(void)
+{
+    const int other = 1 - mpix_test.rank;
+    MPI_Group world, group;
+    MPI_Win win[4];
+    void *stream;
+    int *base;
+    int i;
+
+    MPIX_OK(MPIX_Host_stream_create(&stream));
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &other, &group);
+    for (i = 0; i < 4; ++i) {
+        MPIX_OK(MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                                 &base, &win[i]));
+    }
+    if (mpix_test.rank == 0) {
+        MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, win[0]));
+        MPIX_OK(MPIX_Win_complete_stream(win[0], stream));
+        MPIX_OK(MPI_Win_start(group, MPIX_MODE_STREAM, win[2]));
+    } else {
+        MPIX_OK(MPIX_Win_post_stream(group, win[1], stream));
+        MPIX_OK(MPIX_Win_wait_stream(win[1], stream));
+        MPIX_OK(MPIX_Win_post_stream(group, win[3], stream));
+    }
     MPI_Group_free(&group);
     MPI_Group_free(&world);
 }
@@ -241,7 +299,7 @@ int main(int argc, char **argv)
         {"forget", run_forget}, {"tags", run_tags},   {"order", run_order},
         {"ring", run_order},    {"plain", run_plain}, {"start", run_start},
         {"host", run_host},     {"once", run_once},   {"only", run_only},
-        {"window", run_window},
+        {"window", run_window}, {"finalize", run_finalize},
         {NULL, NULL}
     };
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Programs whose two or three ranks do not fit: the library says once what waits for the
 # other rank and what that one has done, and tells whoever asks. Then the late
-# rank goes on, and the program ends.
-# usage: mpix_waits.sh trig|direct|host
+# rank goes on, and the program ends. What still waits at MPI_Finalize it says then.
+# usage: mpix_waits.sh trig|direct|host|finalize
 # Needs builddir and ST_RUN in the environment, as test/run.py sets them.
 set -uo pipefail
 
-lane=${1:?usage: mpix_waits.sh trig|direct|host}
+lane=${1:?usage: mpix_waits.sh trig|direct|host|finalize}
 case $lane in
 direct) export UCX_ST_LANES=direct UCX_TLS=posix,self ;;
 host)   export UCX_ST_LANES=host ;;
@@ -64,7 +64,26 @@ run()
     echo "ok $name"
 }
 
+test_finalize()
+{
+    local line
+    UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 "${builddir:?}/test/integration/mpix_waits" \
+        finalize "$dir/go" >"$dir/out" 2>&1 || fail "finalize ends with $?"
+    for line in 'rank 0: warning: a stream waits for MPIX_Win_post_stream of rank 1 ' \
+                'rank 0: warning: an access epoch of a stream is open ' \
+                'rank 1: warning: a stream waits for MPIX_Win_complete_stream of rank 0 ' \
+                'rank 1: warning: an epoch is open, .* MPIX_Win_complete_stream of rank 0 '
+    do
+        [ "$(grep -cE "mpix_queue: $line.*at MPI_Finalize" "$dir/out")" -eq 1 ] ||
+            fail "finalize: not once: \"$line\""
+    done
+    grep -qE "^waits_for rank 0: a queue $waited: MPIX_Win_post_stream of rank 1 " \
+        "$dir/out" || fail "finalize: not in the counts"
+    echo "ok finalize"
+}
+
 waited='has waited for [0-9.]+ s'
+[ "$lane" != finalize ] || { test_finalize; exit; }
 nothing='rank 1 has announced nothing to this process: .*, waits in an earlier '
 nothing+='one \(give all requests to one MPIX_Matchall\), '
 case $lane in
@@ -103,3 +122,4 @@ tag 9, of a communicator that is for queues only: the peer has not enqueued \
 its half"
 run window \
     "rank 0: a queue $waited: MPIX_Win_complete_stream of rank 1 of a window"
+test_finalize

@@ -222,6 +222,30 @@ WAITS_CASE(match_both_send, "0.1s")
     st_free2(send[ST_A], send[ST_B]);
 }
 
+/* What a worker prints begins with what waits */
+WAITS_CASE(printed, "0")
+{
+    ucp_st_op_h recv = imatch(b, 0, 9, "receive of mine");
+    char *text       = NULL;
+    size_t size      = 0;
+    FILE *file       = open_memstream(&text, &size);
+    int k;
+
+    for (k = 0; k < 2; ++k) {
+        rewind(file);
+        ucp_st_worker_print_stats((k == 0) ? b->worker : a->worker, file);
+        fputc(0, file);
+        fflush(file);
+        CU_ASSERT_EQUAL(strstr(text, "\nwaits_for worker ") != NULL, k == 0);
+        CU_ASSERT_EQUAL(strstr(text, " s: receive of mine; the peer has "
+                                     "announced nothing: ") != NULL, k == 0);
+        CU_ASSERT_PTR_NOT_NULL(strstr(text, "\nstarts 0\n"));
+    }
+    fclose(file);
+    free(text);
+    st_free(recv);
+}
+
 /* Another scope, and more than a line has room for */
 WAITS_CASE(match_others, "0.1s")
 {
@@ -703,6 +727,7 @@ static void check_note(void)
 {
     char *before = st_env_set("UCX_ST_WARN_TIME", "0.1s");
     ucp_st_note_h note, quiet;
+    char text[128];
 
     said[0] = '\0';
     ucs_log_push_handler(on_log);
@@ -711,6 +736,11 @@ static void check_note(void)
     CU_ASSERT_EQUAL(ucp_st_note_begin("rank 3: something", "in vain", -1e6,
                                       &quiet), UCS_OK);
     CU_ASSERT_PTR_NOT_NULL(strstr(ask(), "\nrank 3: something has waited "));
+    CU_ASSERT_EQUAL(ucp_st_waits_get(text, sizeof(text)), 2);
+    CU_ASSERT_PTR_NOT_NULL(strstr(text, " s: a thing\nrank 3: something has "));
+    CU_ASSERT_EQUAL(ucp_st_waits_get(text, 5), 2);
+    CU_ASSERT_STRING_EQUAL(text, "rank");
+    CU_ASSERT_EQUAL(ucp_st_waits_get(NULL, 5), 0);
     ucp_st_note_end(quiet);
     until(NULL, " s: a thing\n");
     CU_ASSERT_EQUAL(lines("rank 3: something has waited for ", ""), 1);
@@ -725,7 +755,11 @@ static void check_note(void)
 ST_CASE(note)
 {
     check_note();
+    char text[] = "text";
+
     CU_ASSERT_STRING_EQUAL(ask(), "");
+    CU_ASSERT_EQUAL(ucp_st_waits_get(text, sizeof(text)), 0);
+    CU_ASSERT_STRING_EQUAL(text, "");
 }
 
 WAITS_CASE(note_with_worker, "0.1s")

@@ -78,6 +78,8 @@ module mpix_queue_f08
         character(kind=c_char) :: lanes(16, MPIX_QUEUE_MAX_LANES)
         character(kind=c_char) :: provider(64)
         character(kind=c_char) :: device(64)
+        integer(c_int) :: num_waits
+        character(kind=c_char) :: waits_for(256)
     end type
 
     abstract interface

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mpix_info.c - which binding is used, and how programs that load this library
- * late get one.
+ * mpix_info.c - which binding is used, what waits, and how programs that load
+ * this library late get a binding.
  */
 #ifdef HAVE_CONFIG_H
 #  include "config.h"
@@ -112,5 +112,8 @@ int MPIX_Queue_get_info(MPIX_Queue_info *info)
         snprintf(info->binding, sizeof(info->binding), "%s",
                  mpix_binding()->name);
     }
+    info->num_waits = ucp_st_waits_get(info->waits_for,
+                                       sizeof(info->waits_for));
+    info->waits_for[strcspn(info->waits_for, "\n")] = '\0';
     return MPI_SUCCESS;
 }

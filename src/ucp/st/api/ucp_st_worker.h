@@ -207,7 +207,8 @@ ucs_status_t ucp_st_worker_leave(ucp_st_worker_h worker);
  * With UCX_ST_STATS=y it then writes the worker's counts to the standard error
  * output, as @ref ucp_st_worker_print_stats, in one piece and after a line that
  * names host, process and worker. The exit of a process does so for open
- * workers. With UCX_ST_TRACE it writes the process's trace.
+ * workers, and tells what waits there. With UCX_ST_TRACE it writes the trace of
+ * the process.
  *
  * @param [in] worker The worker.
  *
@@ -331,6 +332,23 @@ ucs_status_t ucp_st_note_begin(const char *who, const char *text, double waited,
  * Threads: may be called from any thread.
  */
 void ucp_st_note_end(ucp_st_note_h note);
+
+
+/**
+ * Tell what waits in the process, in words: the lines that "ucx_st_info -p"
+ * prints of it, as "rank 0: a queue has waited for 2.5 s: ...". In a child that
+ * was forked this writes and returns nothing.
+ *
+ * @param [out] text Lines, with a newline between two; "" if nothing waits. Cut
+ *                   to the size.
+ * @param [in]  size Of the text, bytes; at least 1.
+ *
+ * @return How many things wait.
+ *
+ * Threads: may be called from any thread, but not in a function that the
+ *          library's thread runs (@ref ucp_st_op_params_t.func).
+ */
+unsigned ucp_st_waits_get(char *text, size_t size);
 
 
 /**

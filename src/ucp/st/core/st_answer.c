@@ -119,24 +119,44 @@ static int ucp_st_answer_warn(void)
     return next;
 }
 
-/* All that waits in the process */
-static void ucp_st_answer_describe(ucp_st_waits_t *waits)
+/* All that waits in the process: of each worker what `look` writes */
+static void ucp_st_answer_look(ucp_st_waits_t *waits,
+                               void (*look)(ucp_st_worker_h worker,
+                                            ucp_st_waits_t *waits))
 {
     ucp_st_watch_t *watch;
     ucp_st_worker_h worker;
 
-    ucp_st_waits_add(waits, "process %d (%s)", (int)getpid(),
-                     program_invocation_short_name);
     (void)pthread_mutex_lock(&ucp_st_answer.lock);
     ucs_list_for_each(watch, &ucp_st_answer.workers, answering) {
         worker = watch->service.arg;
         ucp_st_worker_lock(worker);
-        ucp_st_waits_describe(worker, waits);
+        look(worker, waits);
         ucp_st_worker_unlock(worker);
     }
     ucp_st_answer_look_notes(waits);
     (void)pthread_mutex_unlock(&ucp_st_answer.lock);
+}
+
+/* To another process */
+static void ucp_st_answer_describe(ucp_st_waits_t *waits)
+{
+    ucp_st_waits_add(waits, "process %d (%s)", (int)getpid(),
+                     program_invocation_short_name);
+    ucp_st_answer_look(waits, ucp_st_waits_describe);
     ucp_st_waits_add(waits, (waits->count == 0) ? "\nnothing waits\n" : "\n");
+}
+
+unsigned ucp_st_waits_get(char *text, size_t size)
+{
+    ucp_st_waits_t waits;
+
+    if (ucp_st_check_call((text != NULL) && (size > 0)) != UCS_OK) {
+        return 0;
+    }
+    ucp_st_waits_init(&waits, text, size, 0);
+    ucp_st_answer_look(&waits, ucp_st_waits_look);
+    return waits.count;
 }
 
 static int ucp_st_answer_is_allowed(int fd)

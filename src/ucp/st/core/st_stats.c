@@ -12,12 +12,14 @@
 #include "core/st_lane.h"
 #include "core/st_log.h"
 #include "core/st_queue.h"
+#include "core/st_waits.h"
 #include "core/st_worker.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* How long an exit waits for a lock, seconds */
@@ -56,6 +58,23 @@ static ucs_status_t ucp_st_stats_get(ucp_st_worker_h worker,
         *attr = result;
     }
     return status;
+}
+
+/** What is written of a worker. */
+typedef struct ucp_st_stats_report {
+    ucp_st_worker_attr_t attr;
+    char                 waits[UCP_ST_WAITS_WARN_SIZE];
+} ucp_st_stats_report_t;
+
+/* The worker's lock is held */
+static ucs_status_t ucp_st_stats_get_report(ucp_st_worker_h worker,
+                                            ucp_st_stats_report_t *report)
+{
+    ucp_st_waits_t waits;
+
+    ucp_st_waits_init(&waits, report->waits, sizeof(report->waits), 0);
+    ucp_st_waits_look(worker, &waits);
+    return ucp_st_stats_get(worker, &report->attr);
 }
 
 ucs_status_t ucp_st_worker_query(ucp_st_worker_h worker,
@@ -104,14 +123,28 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
             stats->fallbacks, stats->errors);
 }
 
-static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
+/* A line for each thing that waits */
+static void ucp_st_stats_print_waits(const char *waits, FILE *stream)
 {
-    const ucp_st_stats_t *stats = &attr->stats;
+    size_t length;
+
+    for (; waits[0] != '\0'; waits += length + (waits[length] != '\0')) {
+        length = strcspn(waits, "\n");
+        fprintf(stream, "waits_for %.*s\n", (int)length, waits);
+    }
+}
+
+static void ucp_st_stats_print(const ucp_st_stats_report_t *report,
+                               FILE *stream)
+{
+    const ucp_st_worker_attr_t *attr = &report->attr;
+    const ucp_st_stats_t *stats      = &attr->stats;
     const ucp_st_lane_stats_t *lane;
     const char *name;
     unsigned i;
 
     ucp_st_stats_summarize(attr, stream);
+    ucp_st_stats_print_waits(report->waits, stream);
     if (attr->provider[0] != '\0') {
         fprintf(stream, "provider %s\ndevice %s\n", attr->provider,
                 attr->device);
@@ -150,15 +183,23 @@ static void ucp_st_stats_print(const ucp_st_worker_attr_t *attr, FILE *stream)
 
 void ucp_st_worker_print_stats(ucp_st_worker_h worker, FILE *stream)
 {
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_report_t report;
+    ucs_status_t status;
 
-    if ((stream != NULL) && (ucp_st_worker_query(worker, &attr) == UCS_OK)) {
-        ucp_st_stats_print(&attr, stream);
+    status = ucp_st_check_call((worker != NULL) && (stream != NULL));
+    if (status != UCS_OK) {
+        return;
+    }
+    ucp_st_worker_lock(worker);
+    status = ucp_st_stats_get_report(worker, &report);
+    ucp_st_worker_unlock(worker);
+    if (status == UCS_OK) {
+        ucp_st_stats_print(&report, stream);
     }
 }
 
 static void ucp_st_stats_tell(ucp_st_worker_h worker,
-                              const ucp_st_worker_attr_t *attr,
+                              const ucp_st_stats_report_t *report,
                               const char *when)
 {
     char host[HOST_NAME_MAX + 1] = "?";
@@ -176,7 +217,7 @@ static void ucp_st_stats_tell(ucp_st_worker_h worker,
     fprintf(stream, "--- ucp_st counts: %s:%d (%s), worker %u, at %s\n", host,
             (int)getpid(), program_invocation_short_name, worker->number,
             when);
-    ucp_st_stats_print(attr, stream);
+    ucp_st_stats_print(report, stream);
     fprintf(stream, "---\n");
     if (fclose(stream) == 0) {
         /* In one call, so that blocks of several processes stay whole */
@@ -202,7 +243,7 @@ static int ucp_st_stats_lock_soon(pthread_mutex_t *mutex)
 
 static void ucp_st_stats_at_exit(void)
 {
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_report_t report;
     ucp_st_worker_h worker;
     ucs_status_t status;
 
@@ -217,10 +258,10 @@ static void ucp_st_stats_at_exit(void)
                      worker->number);
             continue;
         }
-        status = ucp_st_stats_get(worker, &attr);
+        status = ucp_st_stats_get_report(worker, &report);
         ucp_st_worker_unlock(worker);
         if (status == UCS_OK) {
-            ucp_st_stats_tell(worker, &attr, "exit");
+            ucp_st_stats_tell(worker, &report, "exit");
         }
     }
     (void)pthread_mutex_unlock(&ucp_st_stats_lock);
@@ -251,7 +292,7 @@ void ucp_st_stats_add_worker(ucp_st_worker_h worker)
 
 void ucp_st_stats_remove_worker(ucp_st_worker_h worker)
 {
-    ucp_st_worker_attr_t attr;
+    ucp_st_stats_report_t report = {.waits = ""}; /* It has ended */
 
     if (!worker->config.stats) {
         return;
@@ -259,7 +300,7 @@ void ucp_st_stats_remove_worker(ucp_st_worker_h worker)
     (void)pthread_mutex_lock(&ucp_st_stats_lock);
     ucs_list_del(&worker->stats_list);
     (void)pthread_mutex_unlock(&ucp_st_stats_lock);
-    if (ucp_st_worker_query(worker, &attr) == UCS_OK) {
-        ucp_st_stats_tell(worker, &attr, "its end");
+    if (ucp_st_worker_query(worker, &report.attr) == UCS_OK) {
+        ucp_st_stats_tell(worker, &report, "its end");
     }
 }
