@@ -24,6 +24,8 @@
 
 #define CXIEMU_MAP_LABEL "cxiemu-"
 
+#define CXIEMU_MAP_BUCKETS 1024
+
 /* One call of the kernel copies so much at most (it stops below 2 GiB anyway),
  * so that a copy does not keep a signal waiting for long. */
 #define CXIEMU_MAP_PIECE (256ul << 20)
@@ -39,8 +41,10 @@ typedef struct cxiemu_map_entry {
 } cxiemu_map_entry_t;
 
 static pthread_mutex_t cxiemu_map_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, cxiemu_map_entry)
-        cxiemu_map_table = LIST_HEAD_INITIALIZER(cxiemu_map_table);
+
+/* By the number of the file: each peer has two */
+static LIST_HEAD(cxiemu_map_list, cxiemu_map_entry)
+        cxiemu_map_table[CXIEMU_MAP_BUCKETS];
 
 
 void cxiemu_map_fork_begin(void)
@@ -51,9 +55,14 @@ void cxiemu_map_fork_begin(void)
 void cxiemu_map_fork_end(int is_child)
 {
     if (is_child && !ucs_fork_has(&cxiemu_map_lock)) {
-        LIST_INIT(&cxiemu_map_table);
+        memset(cxiemu_map_table, 0, sizeof(cxiemu_map_table));
     }
     ucs_fork_unlock(&cxiemu_map_lock, is_child);
+}
+
+static struct cxiemu_map_list *cxiemu_map_bucket(ino_t ino)
+{
+    return &cxiemu_map_table[ino % CXIEMU_MAP_BUCKETS];
 }
 
 /* Maps a file and enters it in the table; takes fd if keep_fd. Lock held. */
@@ -82,7 +91,7 @@ static int cxiemu_map_add(int fd, const struct stat *st, int keep_fd,
     entry->dev    = st->st_dev;
     entry->ino    = st->st_ino;
     entry->refs   = 1;
-    LIST_INSERT_HEAD(&cxiemu_map_table, entry, list);
+    LIST_INSERT_HEAD(cxiemu_map_bucket(entry->ino), entry, list);
     *map_p = &entry->map;
     return 0;
 }
@@ -211,7 +220,7 @@ int cxiemu_map_open(uint32_t pid, uint32_t fd, size_t length,
         ret = -FI_EINVAL;
     } else {
         pthread_mutex_lock(&cxiemu_map_lock);
-        LIST_FOREACH(entry, &cxiemu_map_table, list) {
+        LIST_FOREACH(entry, cxiemu_map_bucket(st.st_ino), list) {
             if ((entry->dev == st.st_dev) && (entry->ino == st.st_ino)) {
                 break;
             }
