@@ -5,14 +5,16 @@
  * that they take.
  *
  * One process, the hub, has a worker, and some further ones have all the peers,
- * each of them a worker. No MPI. The hub's time of the processors is told
- * beside the time that passed, as the peers share the processors with it.
+ * each of them a worker. No MPI. The time that the hub's host thread and its
+ * service thread take of the processors is told beside the time that passed, as
+ * the peers share the processors with it.
  */
 #include <st_number.h>
 #include <st_report.h>
 
 #include <ucp_st.h>
 
+#include <dirent.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,12 +24,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define GROWTH_MAX_PEERS   10000
 #define GROWTH_MAX_GROUPS  64
+#define GROWTH_MAX_PAIRS   1000
 #define GROWTH_MAX_ADDRESS 4096
 #define GROWTH_LENGTH      64 /* Of a message, bytes */
 
@@ -44,17 +48,20 @@ enum {
 static const char *const growth_names[] = {"connect", "match", "use", "free",
                                            "leave"};
 
-/** What a step took. */
+/** What a step took of the hub. */
 typedef struct growth_step {
     double wall_us;
-    double cpu_us;
+    double all_us;     /**< All threads, of the processors */
+    double host_us;    /**< The thread that calls the library */
+    double service_us; /**< The library's service thread */
+    double sleeps;     /**< How often the host thread slept */
+    double memory;     /**< Resident, by which it grew, bytes */
 } growth_step_t;
 
 /** What was measured with so many peers. */
 typedef struct growth_row {
     size_t        peers;
     growth_step_t step[GROWTH_LAST];
-    double        memory; /**< Resident, of the hub, bytes */
 } growth_row_t;
 
 typedef struct growth_address {
@@ -74,6 +81,7 @@ typedef struct growth {
     growth_page_t *page;
     size_t        max_peers;
     size_t        groups;
+    size_t        pairs;
     size_t        rounds;
     growth_row_t  rows[16];
     int           num_rows;
@@ -85,8 +93,9 @@ typedef struct growth_side {
     ucs_gstream_h   stream;
     ucp_st_queue_h  queue;
     size_t          count;
+    size_t          num_ops;
     ucp_st_peer_h   *peers;
-    ucp_st_op_h     *ops;
+    ucp_st_op_h     *ops;     /* Of a peer, one after the other */
     uint8_t         (*buffers)[GROWTH_LENGTH];
 } growth_side_t;
 
@@ -137,35 +146,100 @@ static void growth_meet(growth_page_t *page)
     (void)pthread_barrier_wait(&page->barrier);
 }
 
+/* The first number or word of a file of a thread of this process */
+static int growth_task(const char *task, const char *name, const char *format,
+                       void *value)
+{
+    char path[64 + sizeof(((struct dirent*)NULL)->d_name)];
+    FILE *file;
+    int found;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%s/%s", task, name);
+    file  = fopen(path, "r");
+    found = (file != NULL) && (fscanf(file, format, value) == 1);
+    if (file != NULL) {
+        fclose(file);
+    }
+    return found;
+}
+
+/* What the library's service thread has taken of the processors */
+static double growth_service(void)
+{
+    unsigned long long ns = 0;
+    DIR *tasks            = opendir("/proc/self/task");
+    struct dirent *task;
+    char name[16];
+
+    while ((tasks != NULL) && ((task = readdir(tasks)) != NULL)) {
+        if (growth_task(task->d_name, "comm", "%15s", name) &&
+            !strcmp(name, "ucp-st") &&
+            growth_task(task->d_name, "schedstat", "%llu", &ns)) {
+            break;
+        }
+    }
+    if (tasks != NULL) {
+        closedir(tasks);
+    }
+    return (double)ns / 1e3;
+}
+
+static growth_step_t growth_now(void)
+{
+    struct rusage usage;
+
+    (void)getrusage(RUSAGE_THREAD, &usage);
+    return (growth_step_t){
+        .sleeps     = (double)usage.ru_nvcsw,
+        .memory     = growth_resident(),
+        .service_us = growth_service(),
+        .host_us    = growth_clock(CLOCK_THREAD_CPUTIME_ID),
+        .all_us     = growth_clock(CLOCK_PROCESS_CPUTIME_ID),
+        .wall_us    = growth_clock(CLOCK_MONOTONIC)
+    };
+}
+
 static void growth_step_begin(growth_page_t *page, growth_step_t *step)
 {
     growth_meet(page);
-    step->wall_us = growth_clock(CLOCK_MONOTONIC);
-    step->cpu_us  = growth_clock(CLOCK_PROCESS_CPUTIME_ID);
+    *step = growth_now();
 }
 
 static void growth_step_end(growth_step_t *step)
 {
-    step->wall_us = growth_clock(CLOCK_MONOTONIC) - step->wall_us;
-    step->cpu_us  = growth_clock(CLOCK_PROCESS_CPUTIME_ID) - step->cpu_us;
+    growth_step_t end = growth_now();
+
+    step->wall_us    = end.wall_us - step->wall_us;
+    step->all_us     = end.all_us - step->all_us;
+    step->host_us    = end.host_us - step->host_us;
+    step->service_us = end.service_us - step->service_us;
+    step->sleeps     = end.sleeps - step->sleeps;
+    step->memory     = end.memory - step->memory;
 }
 
-static void growth_open(growth_side_t *side, size_t count,
+static void growth_worker(ucp_st_worker_h *worker_p)
+{
+    ucp_st_worker_params_t params = {.field_mask = 0};
+
+    growth_must("ucp_st_worker_create",
+                ucp_st_worker_create(&params, worker_p));
+}
+
+static void growth_open(growth_side_t *side, size_t count, size_t pairs,
                         growth_address_t *address)
 {
-    ucp_st_worker_params_t worker_params = {.field_mask = 0};
-    ucs_gstream_params_t stream_params   = {.field_mask = 0};
-    ucp_st_queue_params_t queue_params   = {
+    ucs_gstream_params_t stream_params = {.field_mask = 0};
+    ucp_st_queue_params_t queue_params = {
         .field_mask = UCP_ST_QUEUE_PARAM_FIELD_STREAM
     };
     void *data;
 
     side->count   = count;
+    side->num_ops = count * pairs;
     side->peers   = growth_alloc(count, sizeof(*side->peers));
-    side->ops     = growth_alloc(count, sizeof(*side->ops));
-    side->buffers = growth_alloc(count, sizeof(*side->buffers));
-    growth_must("ucp_st_worker_create",
-                ucp_st_worker_create(&worker_params, &side->worker));
+    side->ops     = growth_alloc(side->num_ops, sizeof(*side->ops));
+    side->buffers = growth_alloc(side->num_ops, sizeof(*side->buffers));
+    growth_worker(&side->worker);
     growth_must("ucs_gstream_create",
                 ucs_gstream_create(&stream_params, &side->stream));
     queue_params.stream = side->stream;
@@ -198,20 +272,21 @@ static void growth_match(growth_side_t *side, int is_hub)
         .field_mask = UCP_ST_OP_PARAM_FIELD_BUFFER |
                       UCP_ST_OP_PARAM_FIELD_LENGTH |
                       UCP_ST_OP_PARAM_FIELD_PEER | UCP_ST_OP_PARAM_FIELD_TAG,
-        .length     = GROWTH_LENGTH,
-        .tag        = 1
+        .length     = GROWTH_LENGTH
     };
+    size_t pairs = side->num_ops / side->count;
     size_t i;
 
-    for (i = 0; i < side->count; ++i) {
+    for (i = 0; i < side->num_ops; ++i) {
         params.buffer = side->buffers[i];
-        params.peer   = side->peers[i];
+        params.peer   = side->peers[i / pairs];
+        params.tag    = i % pairs;
         growth_must("ucp_st_send_init or ucp_st_recv_init",
                     (is_hub ? ucp_st_recv_init : ucp_st_send_init)(
                             side->worker, &params, &side->ops[i]));
     }
     growth_must("ucp_st_matchall",
-                ucp_st_matchall(side->ops, side->count, NULL));
+                ucp_st_matchall(side->ops, side->num_ops, NULL));
 }
 
 /* All sides of a process start before one is waited for */
@@ -223,10 +298,10 @@ static void growth_use(growth_side_t *sides, size_t count, size_t rounds)
         for (side = sides; side < (sides + count); ++side) {
             growth_must("ucp_st_enqueue_startall",
                         ucp_st_enqueue_startall(side->queue, side->ops,
-                                                side->count));
+                                                side->num_ops));
             growth_must("ucp_st_enqueue_waitall",
                         ucp_st_enqueue_waitall(side->queue, side->ops,
-                                               side->count));
+                                               side->num_ops));
         }
         for (side = sides; side < (sides + count); ++side) {
             growth_must("ucp_st_queue_wait",
@@ -239,7 +314,7 @@ static void growth_free(growth_side_t *side)
 {
     size_t i;
 
-    for (i = 0; i < side->count; ++i) {
+    for (i = 0; i < side->num_ops; ++i) {
         growth_must("ucp_st_op_free", ucp_st_op_free(side->ops[i]));
     }
 }
@@ -263,11 +338,13 @@ static void growth_hub(const growth_t *bench)
 {
     growth_page_t *page = bench->page;
     growth_row_t *row   = &page->row;
+    ucp_st_worker_h other;
     growth_side_t side;
 
-    growth_open(&side, row->peers, &page->hub);
+    /* As long as a worker is left the service thread is, and its time */
+    growth_worker(&other);
+    growth_open(&side, row->peers, bench->pairs, &page->hub);
     growth_meet(page);
-    row->memory = growth_resident();
     growth_step_begin(page, &row->step[GROWTH_CONNECT]);
     growth_connect(&side, page->peers);
     growth_step_end(&row->step[GROWTH_CONNECT]);
@@ -277,13 +354,13 @@ static void growth_hub(const growth_t *bench)
     growth_step_begin(page, &row->step[GROWTH_USE]);
     growth_use(&side, 1, bench->rounds);
     growth_step_end(&row->step[GROWTH_USE]);
-    row->memory = growth_resident() - row->memory;
     growth_step_begin(page, &row->step[GROWTH_FREE]);
     growth_free(&side);
     growth_step_end(&row->step[GROWTH_FREE]);
     growth_step_begin(page, &row->step[GROWTH_LEAVE]);
     growth_close(&side);
     growth_step_end(&row->step[GROWTH_LEAVE]);
+    growth_must("ucp_st_worker_destroy", ucp_st_worker_destroy(other));
 }
 
 /* A process with the peers from `first` on, in the same steps */
@@ -294,7 +371,7 @@ static void growth_group(const growth_t *bench, size_t first, size_t count)
     size_t i;
 
     for (i = 0; i < count; ++i) {
-        growth_open(&sides[i], 1, &page->peers[first + i]);
+        growth_open(&sides[i], 1, bench->pairs, &page->peers[first + i]);
     }
     growth_meet(page);
     growth_meet(page);
@@ -361,34 +438,41 @@ static void growth_run(growth_t *bench, size_t peers)
     bench->rows[bench->num_rows++] = bench->page->row;
 }
 
-static double growth_per_use(const growth_t *bench, int step)
+static void growth_print_row(const growth_t *bench, const growth_row_t *row)
 {
-    return (step == GROWTH_USE) ? (double)bench->rounds : 1;
+    const growth_step_t *step;
+    double per;
+    int i;
+
+    for (i = 0; i < GROWTH_LAST; ++i) {
+        step = &row->step[i];
+        per  = (double)row->peers;
+        if ((i != GROWTH_CONNECT) && (i != GROWTH_LEAVE)) {
+            per *= (double)bench->pairs;
+        }
+        printf("%6zu  %-7s  %8.1f", row->peers, growth_names[i],
+               step->memory / 1024 / per);
+        if (i == GROWTH_USE) {
+            per *= (double)bench->rounds;
+        }
+        printf("  %8.1f %8.1f %8.1f %8.1f  %8.2f\n", step->host_us / per,
+               step->service_us / per, step->all_us / per, step->wall_us / per,
+               step->sleeps / per);
+    }
 }
 
 static void growth_print(const growth_t *bench)
 {
-    const growth_row_t *row;
-    int i, k;
+    int i;
 
-    printf("%ld cores, load %.2f, %zu processes have the peers; per peer, "
-           "microseconds: of the hub's processors (passed)\n",
-           st_report_cores(), st_report_load(), bench->groups);
-    printf("%6s", "peers");
-    for (k = 0; k < GROWTH_LAST; ++k) {
-        printf("  %16s", growth_names[k]);
-    }
-    printf("  %10s\n", "memory KiB");
+    printf("%ld cores, load %.2f, %zu processes have the peers, %zu pairs "
+           "each\nper peer, or pair (match, a use, free); microseconds of the "
+           "hub's processors, and that passed; sleeps of the host\n%6s  %-7s  "
+           "%8s  %8s %8s %8s %8s  %8s\n", st_report_cores(),
+           st_report_load(), bench->groups, bench->pairs, "peers", "step",
+           "KiB more", "host", "service", "all", "passed", "sleeps");
     for (i = 0; i < bench->num_rows; ++i) {
-        row = &bench->rows[i];
-        printf("%6zu", row->peers);
-        for (k = 0; k < GROWTH_LAST; ++k) {
-            double per = (double)row->peers * growth_per_use(bench, k);
-
-            printf("  %7.1f %8.1f", row->step[k].cpu_us / per,
-                   row->step[k].wall_us / per);
-        }
-        printf("  %10.1f\n", row->memory / 1024 / (double)row->peers);
+        growth_print_row(bench, &bench->rows[i]);
     }
 }
 
@@ -400,9 +484,10 @@ static void growth_usage(FILE *file)
             "transports are\nchosen as always: UCX_ST_LANES, UCX_TLS.\n\n"
             "  --peers N    most peers, 1 to %d (1000); fewer come before\n"
             "  --groups N   processes that have them, 1 to %d (8)\n"
+            "  --pairs N    operations with each peer, 1 to %d (1)\n"
             "  --rounds N   uses of each operation (10)\n"
             "  --help       print this and stop\n", GROWTH_MAX_PEERS,
-            GROWTH_MAX_GROUPS);
+            GROWTH_MAX_GROUPS, GROWTH_MAX_PAIRS);
 }
 
 static int growth_parse(growth_t *bench, int argc, char **argv)
@@ -410,6 +495,7 @@ static int growth_parse(growth_t *bench, int argc, char **argv)
     static const struct option options[] = {
         {"peers", required_argument, NULL, 'p'},
         {"groups", required_argument, NULL, 'g'},
+        {"pairs", required_argument, NULL, 'n'},
         {"rounds", required_argument, NULL, 'r'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0}
@@ -427,6 +513,9 @@ static int growth_parse(growth_t *bench, int argc, char **argv)
         case 'g':
             ret = st_number_option("groups", 1, GROWTH_MAX_GROUPS,
                                    &bench->groups);
+            break;
+        case 'n':
+            ret = st_number_option("pairs", 1, GROWTH_MAX_PAIRS, &bench->pairs);
             break;
         case 'r':
             ret = st_number_option("rounds", 1, 1000000, &bench->rounds);
@@ -452,6 +541,7 @@ int main(int argc, char **argv)
     growth_t bench              = {
         .max_peers = 1000,
         .groups    = 8,
+        .pairs     = 1,
         .rounds    = 10
     };
     size_t i;

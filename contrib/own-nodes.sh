@@ -6,7 +6,7 @@ set -uo pipefail
 usage()
 {
     cat <<STEOF
-usage: contrib/own-nodes.sh [--one-pid-space] NODES COMMAND [ARGUMENT...]
+usage: contrib/own-nodes.sh NODES COMMAND [ARGUMENT...]
        contrib/own-nodes.sh --on NODE COMMAND [ARGUMENT...]
        contrib/own-nodes.sh --kill NODE
        contrib/own-nodes.sh --cut NODE
@@ -15,13 +15,11 @@ Runs a command, which mpirun of OpenMPI is or starts, over so many nodes: node1,
 node2 and so on. A node is namespaces of this machine: of network, host name,
 mounts, System V's memory and PIDs, with a /dev/shm and a /tmp of its own; all
 else, as the boot's id, is the machine's. The nodes have a network, eth0 in each,
-10.77.0.0/24. The command runs beside them, in their network. mpirun starts its
+10.77.0.0/24, and a directory in common by which emulated cards reach each other
+(FI_CXIEMU_DIR). The command runs beside them, in their network. mpirun starts its
 daemons on the nodes, and puts ranks on them in turn. All that is made here is
 held by processes in a PID namespace of the command, and gone when it ends or is
 killed. It needs root; where namespaces may not be made, the status is 77.
-
-    --one-pid-space  nodes number processes together, as containers may: the
-                     emulated card reaches those alone
 
 In the command:
 
@@ -68,7 +66,11 @@ on_node()
 run_node()
 {
     hostname "$1" || exit 1
+    local card
+    exec {card}</dev/shm/card || exit 1
     mount -t tmpfs -o mode=1777 tmpfs /dev/shm || exit 1
+    { mkdir -m 700 /dev/shm/card &&
+        mount --no-canonicalize --bind /proc/self/fd/$card /dev/shm/card; } || exit 1
     [ -z "$ST_NODES_TMP" ] || mount -t tmpfs tmpfs /tmp || exit 1
     set_network || exit 1
     echo ready
@@ -88,7 +90,7 @@ make_node()
 {
     local name=node$1 line='' fd
     exec {fd}< <(exec unshare --net --uts --ipc --mount --propagation private \
-                     --fork --kill-child "${spaces[@]}" \
+                     --pid --mount-proc --fork --kill-child \
                      "${BASH_SOURCE[0]}" --node "$name")
     read -r line <&"$fd"
     [ "$line" = ready ] || die "$name cannot be made"
@@ -104,9 +106,8 @@ make_node()
 # The first process of the command's namespaces
 run_inside()
 {
-    local nodes=$1 i spaces=(--pid --mount-proc)
-    [ "$2" = pids ] || spaces=()
-    shift 2
+    local nodes=$1 i
+    shift
     trap 'exit 143' TERM INT HUP
     # Where the sources are in /tmp the nodes share that
     ST_NODES_TMP=yes
@@ -115,13 +116,15 @@ run_inside()
     export ST_NODES='' ST_NODES_TMP
     { mount -t tmpfs -o mode=1777 tmpfs /dev/shm && set_network &&
         echo '127.0.0.1 localhost' >/dev/shm/hosts &&
-        mount --bind /dev/shm/hosts /etc/hosts && hostname head &&
+        mount --bind /dev/shm/hosts /etc/hosts && mkdir -m 700 /dev/shm/card &&
+        hostname head &&
         ip link add bridge type bridge &&
         ip address add 10.77.0.254/24 dev bridge &&
         ip link set bridge up; } || die "no network can be made"
     for ((i = 1; i <= nodes; ++i)); do
         make_node "$i"
     done
+    export FI_CXIEMU_DIR=/dev/shm/card
     export OMPI_MCA_plm_rsh_agent="${BASH_SOURCE[0]} --on"
     export OMPI_MCA_orte_default_hostfile=/dev/shm/hostfile
     export OMPI_MCA_rmaps_base_mapping_policy=node
@@ -139,8 +142,6 @@ case ${1:-} in
 --node) run_node "$2"; exit ;;
 --inside) shift; run_inside "$@"; exit ;;
 esac
-numbers=pids
-[ "${1:-}" != --one-pid-space ] || { numbers=one; shift; }
 if ! [[ ${1:-} =~ ^[1-9]$ ]] || [ $# -lt 2 ]; then
     usage >&2
     exit 2
@@ -152,5 +153,4 @@ if [ "$(id -u)" -ne 0 ] ||
     echo "skipped: namespaces for nodes may not be made here: run as root"
     exit 77
 fi
-exec "${namespace[@]}" "$(realpath "${BASH_SOURCE[0]}")" --inside \
-    "$1" "$numbers" "${@:2}"
+exec "${namespace[@]}" "$(realpath "${BASH_SOURCE[0]}")" --inside "$@"

@@ -224,8 +224,7 @@ class Group:
             self.environment["UCX_CXI_TRIG_RX_QUEUE_LEN"] = "32"
         self.set_stream(options.runtimes)
         if "nodes" in section:
-            self.prefix = [TOP + "/contrib/own-nodes.sh",
-                           *section["nodes"].split()]
+            self.prefix = [TOP + "/contrib/own-nodes.sh", section["nodes"]]
         if options.limit: # A case that hangs names itself
             self.environment["ST_CUNIT_TIMEOUT"] = str(options.limit // 3 + 1)
         self.environment.update(

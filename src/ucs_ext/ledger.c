@@ -84,7 +84,8 @@ static void ucs_ledger_close_file(int fd, const char *name)
 }
 
 /* Processes that were killed, and nobody after them, have left their files
- * behind. */
+ * behind. One process of those that share something looks, as a look is at all
+ * files of the node, which has some of each process. */
 static void ucs_ledger_sweep(const ucs_ledger_t *ledger)
 {
     size_t length = strlen(ledger->name + 1) - UCS_LEDGER_DIGITS;
@@ -196,6 +197,9 @@ static int ucs_ledger_map(ucs_ledger_t *ledger)
     }
     ucs_ledger_init(ledger, rows, UCS_LEDGER_ROWS, row);
     (void)ucs_ledger_reap(ledger);
+    if (row == 0) {
+        ucs_ledger_sweep(ledger);
+    }
     return 0;
 }
 
@@ -205,7 +209,6 @@ int ucs_ledger_open(ucs_ledger_t *ledger, const char *label, const char *key)
     int ret;
 
     ucs_ledger_set_name(ledger, label, key);
-    ucs_ledger_sweep(ledger);
     while ((((ret = ucs_ledger_map(ledger)) == EAGAIN) || (ret == EINTR)) &&
            (++tries < UCS_LEDGER_TRIES)) {
         usleep(100);

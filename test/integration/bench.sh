@@ -288,7 +288,7 @@ test_numbers()
     refused st_trig max trials count
     refused st_ucx max trials count
     refused st_channel min max factor trials count
-    refused st_growth peers groups rounds
+    refused st_growth peers groups pairs rounds
 }
 
 # Runs run-all with the options; sets rc.

@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # libfabric's own programs over the provider cxiemu, loaded as a module.
 # usage: provider.sh info | pingpong MODE [fi_pingpong's arguments...]
-#        provider.sh run PROGRAM [ARGUMENTS...] [NAME=VALUE...]
-# "run" is for programs of the build folder; the settings are FI_CXIEMU_NAME.
+#        provider.sh run|dir PROGRAM [ARGUMENTS...] [NAME=VALUE...]
+#        provider.sh bad_dir
+# "run" is for programs of the build folder; the settings are FI_CXIEMU_NAME. "dir"
+# is the same with a directory in which processes find each other.
 # The build folder is ST_BUILDDIR, or the current one.
 set -uo pipefail
 
@@ -42,7 +44,7 @@ info()
     fi
     fi_info -e > "$temp/env"
     for variable in MODE SEED ORDER DWQ_ENTRIES CNTRS DEVICES TX_SIZE CMA CMA_MIN \
-                    TRAP DOORBELL_POLL LEAKS DELAY FAIL AGAIN SERVICE VANISH; do
+                    TRAP DOORBELL_POLL LEAKS DELAY FAIL AGAIN SERVICE VANISH DIR; do
         grep -q "FI_CXIEMU_$variable" "$temp/env" ||
             { echo "fi_info -e does not show FI_CXIEMU_$variable"; exit 1; }
     done
@@ -92,9 +94,43 @@ run()
     "${ST_BUILDDIR:-.}/$program" "${arguments[@]}"
 }
 
+# What is left when the program has ended: what a process left that was killed
+# before is gone.
+dir()
+{
+    local left
+    export FI_CXIEMU_DIR=$temp
+    touch "$temp/4000000.7" "$temp/4000000.name" || exit 1
+    run "$@" || return
+    left=$(cd "$temp" && echo *)
+    [ "$left" = "4000000.name processes" ] && return
+    echo "in the directory are $left"
+    return 1
+}
+
+# A directory that others could write to, or that is none
+bad_dir()
+{
+    local bad
+    need fi_info
+    mkdir -m 750 "$temp/group"
+    mkdir -m 700 "$temp/own"
+    ln -s own "$temp/link"
+    touch "$temp/file"
+    FI_CXIEMU_DIR=$temp/own fi_info -p cxiemu >"$temp/info" || return
+    for bad in none group link file; do
+        ! FI_CXIEMU_DIR=$temp/$bad FI_LOG_LEVEL=warn fi_info -p cxiemu \
+            >"$temp/info" 2>&1 || { echo "$bad is accepted"; return 1; }
+        grep "FI_CXIEMU_DIR=$temp/$bad makes no sense: Directory, of this user" \
+            "$temp/info" || { cat "$temp/info"; return 1; }
+    done
+}
+
 case ${1:-} in
 info) info ;;
 run) shift; run "$@" ;;
+dir) shift; dir "$@" ;;
+bad_dir) bad_dir ;;
 pingpong) shift; pingpong "$@" ;;
 *) sed -n 's/^# usage/usage/p' "$0" >&2; exit 2 ;;
 esac

@@ -27,14 +27,16 @@
 static char label[UCS_LEDGER_LABEL_MAX + 1];
 
 /* What comes between two calls of the ledger's: behind the next one that opens
- * a file, or that unlocks all rows; once */
-static void (*behind_open)(void);
+ * the first ledger's file to see whether anybody is there, or that unlocks all
+ * rows; once */
+static void (*behind_look)(void);
 static void (*behind_unlock)(void);
 
 static int      removes;     /* Files lose their names when they are opened */
 static int      is_full;     /* There is no memory */
 static int      is_foreign;  /* Files are another user's */
 static unsigned num_locks;   /* Calls of fcntl() */
+static unsigned num_opens;   /* Calls of shm_open() */
 
 static ucs_ledger_t first, second, third;
 
@@ -61,7 +63,10 @@ int __wrap_shm_open(const char *name, int flags, mode_t mode)
     if (removes) {
         shm_unlink(name);
     }
-    call_once(&behind_open);
+    ++num_opens;
+    if (!(flags & O_CREAT) && !strcmp(name, first.name)) {
+        call_once(&behind_look);
+    }
     return fd;
 }
 
@@ -160,12 +165,17 @@ static void replace_first(void)
  * lock that tells it: the name is not that file's any more */
 ST_CASE(race_of_sweep)
 {
+    static ucs_ledger_t other;
+
     open_ledger(&first);
-    behind_open = replace_first;
+    behind_look = replace_first;
+    CU_ASSERT_FATAL(ucs_ledger_open(&other, label, "another key") == 0);
+    CU_ASSERT(behind_look == NULL);
     open_ledger(&third);
     check_same(&second, &third);
     ucs_ledger_close(&second);
     ucs_ledger_close(&third);
+    ucs_ledger_close(&other);
 }
 
 static void replace_second(void)
@@ -286,6 +296,22 @@ ST_CASE(killed)
     CU_ASSERT(ucs_ledger_users(&second) == 1);
     ucs_ledger_close(&second);
     CU_ASSERT(!has_file(&second));
+}
+
+/* Files of others are not looked at by each process, but by the first one of a
+ * file */
+ST_CASE(looks)
+{
+    CU_ASSERT_FATAL(ucs_ledger_open(&third, label, "another key") == 0);
+    num_opens = 0;
+    open_ledger(&first);
+    CU_ASSERT(num_opens == 3);
+    num_opens = 0;
+    open_ledger(&second);
+    CU_ASSERT(num_opens == 1);
+    ucs_ledger_close(&second);
+    ucs_ledger_close(&first);
+    ucs_ledger_close(&third);
 }
 
 /* All of them were killed: the next one that opens any file removes theirs */

@@ -73,6 +73,11 @@ void cxiemu_set_hooks(const cxiemu_hooks_t *hooks);
  *  others, or "" if they are its own. A domain has been opened. */
 const char *cxiemu_service_name(void);
 
+/** A number that processes have in common that reach each other: those of one
+ *  boot, and of one namespace of PIDs and one of users, or one FI_CXIEMU_DIR.
+ *  cxiemu_getinfo() has found something. Any thread. */
+uint32_t cxiemu_space(void);
+
 /** Whether the program has loaded a runtime of GPUs whose memory the card can
  *  reach: one that gives file descriptors (dma-buf). Any thread. */
 int cxiemu_reaches_gpus(void);

@@ -54,7 +54,7 @@ typedef struct ucs_ledger {
 
 /**
  * Take part in what a key names. What processes have left behind that were
- * killed is removed.
+ * killed is removed by the first one.
  *
  * Ownership: the ledger is the caller's to close.
  * Threads: any, but one at a time for a ledger.

@@ -39,8 +39,8 @@ static void uct_cxi_trig_addr_device(const uct_cxi_trig_iface_t *iface,
     addr->machine   = ucs_get_system_id();
     addr->vni       = (nic == NULL) ? 0 : nic->vni;
     if (md->prov->local) {
-        /* Processes open each other's files, by their numbers */
-        addr->space      = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_PID);
+        /* Processes open each other's files, in most cases by their PIDs */
+        addr->space      = md->prov->ops->space();
         addr->user_space = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_USER);
     } else if (md->loopback) {
         addr->space = (uint32_t)ucs_sys_get_ns(UCS_SYS_NS_TYPE_NET);

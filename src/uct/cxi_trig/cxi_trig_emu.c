@@ -98,7 +98,8 @@ static int uct_cxi_trig_emu_getinfo(uint32_t version, const char *node,
 static const uct_cxi_trig_prov_ops_t uct_cxi_trig_emu_ops = {
     .getinfo = uct_cxi_trig_emu_getinfo,
     .fabric  = uct_cxi_trig_emu_fabric,
-    .service = cxiemu_service_name
+    .service = cxiemu_service_name,
+    .space   = cxiemu_space
 };
 
 static const uct_cxi_trig_prov_t uct_cxi_trig_emu_prov = {

@@ -47,9 +47,9 @@ typedef struct uct_cxi_trig_dev_addr {
     uint16_t                  vni;      /**< Cassini's number of the job's
                                              network; 0: none */
     uint32_t                  space;    /**< Namespace that both processes must
-                                             be in: of PIDs for a card that is
-                                             local, of networks for a loop-back
-                                             device; 0: it may be any */
+                                             be in: the provider's for a card
+                                             that is local, of networks for a
+                                             loop-back device; 0: any */
     uint32_t                  user_space; /**< The same of users, for a card
                                                that is local */
 } UCS_S_PACKED uct_cxi_trig_dev_addr_t;

@@ -59,6 +59,9 @@ typedef struct uct_cxi_trig_prov_ops {
     /** The name of the service whose entries processes share, or "" if they are
      *  the process's; NULL: by the launcher's variables. */
     const char *(*service)(void);
+    /** What processes have in common that a local card reaches; NULL for
+     *  others. */
+    uint32_t (*space)(void);
 } uct_cxi_trig_prov_ops_t;
 
 

@@ -5,6 +5,8 @@
  *     cxiemu://HOST.PID.FD.NONCE.EP      all but the prefix in hexadecimal
  */
 #include "base/cxiemu_addr.h"
+#include "base/cxiemu_param.h"
+#include "cxiemu.h"
 
 #include <rdma/fi_errno.h>
 
@@ -13,6 +15,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CXIEMU_ADDR_PREFIX "cxiemu://"
@@ -38,12 +41,14 @@ static uint32_t cxiemu_addr_hash(uint32_t hash, const char *bytes, size_t count)
 
 /* Two processes of one digest mean the same process by a number, and may open
  * its files: same boot of the same machine, and same namespaces of process
- * numbers and of users. */
+ * numbers and of users, or one directory (cxiemu_process.h). */
 static void cxiemu_addr_make_digest(void)
 {
     static const char *const spaces[] = {"/proc/self/ns/pid",
                                          "/proc/self/ns/user"};
     uint32_t hash                     = CXIEMU_FNV_BASIS;
+    int dir                           = cxiemu_param()->dir;
+    struct stat st                    = {0};
     char text[128];
     ssize_t count;
     size_t i;
@@ -55,7 +60,13 @@ static void cxiemu_addr_make_digest(void)
         close(fd);
         hash = cxiemu_addr_hash(hash, text, (count > 0) ? (size_t)count : 0);
     }
-    for (i = 0; i < sizeof(spaces) / sizeof(spaces[0]); ++i) {
+    if (dir >= 0) {
+        (void)fstat(dir, &st);
+        count = snprintf(text, sizeof(text), "%ju.%ju", (uintmax_t)st.st_dev,
+                         (uintmax_t)st.st_ino);
+        hash  = cxiemu_addr_hash(hash, text, (size_t)count);
+    }
+    for (i = 0; (dir < 0) && (i < sizeof(spaces) / sizeof(spaces[0])); ++i) {
         count = readlink(spaces[i], text, sizeof(text));
         hash  = cxiemu_addr_hash(hash, text, (count > 0) ? (size_t)count : 0);
     }
@@ -66,6 +77,11 @@ uint32_t cxiemu_addr_host(void)
 {
     pthread_once(&cxiemu_addr_once, cxiemu_addr_make_digest);
     return cxiemu_addr_digest;
+}
+
+uint32_t cxiemu_space(void)
+{
+    return cxiemu_addr_host();
 }
 
 int cxiemu_addr_print(const cxiemu_addr_t *addr, char *buffer, size_t size)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* cxiemu_map.c - memory files without names, shared between processes. */
+/* cxiemu_map.c - memory files, shared between processes. */
 #include "base/cxiemu_map.h"
 #include "base/cxiemu_log.h"
 #include "base/cxiemu_param.h"
+#include "base/cxiemu_process.h"
 
 #include <ucs_fork.h>
 #include <ucs_memfd.h>
@@ -23,6 +24,8 @@
 
 #define CXIEMU_MAP_LABEL "cxiemu-"
 
+#define CXIEMU_MAP_BUCKETS 1024
+
 /* One call of the kernel copies so much at most (it stops below 2 GiB anyway),
  * so that a copy does not keep a signal waiting for long. */
 #define CXIEMU_MAP_PIECE (256ul << 20)
@@ -38,8 +41,10 @@ typedef struct cxiemu_map_entry {
 } cxiemu_map_entry_t;
 
 static pthread_mutex_t cxiemu_map_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, cxiemu_map_entry)
-        cxiemu_map_table = LIST_HEAD_INITIALIZER(cxiemu_map_table);
+
+/* By the number of the file: each peer has two */
+static LIST_HEAD(cxiemu_map_list, cxiemu_map_entry)
+        cxiemu_map_table[CXIEMU_MAP_BUCKETS];
 
 
 void cxiemu_map_fork_begin(void)
@@ -50,9 +55,14 @@ void cxiemu_map_fork_begin(void)
 void cxiemu_map_fork_end(int is_child)
 {
     if (is_child && !ucs_fork_has(&cxiemu_map_lock)) {
-        LIST_INIT(&cxiemu_map_table);
+        memset(cxiemu_map_table, 0, sizeof(cxiemu_map_table));
     }
     ucs_fork_unlock(&cxiemu_map_lock, is_child);
+}
+
+static struct cxiemu_map_list *cxiemu_map_bucket(ino_t ino)
+{
+    return &cxiemu_map_table[ino % CXIEMU_MAP_BUCKETS];
 }
 
 /* Maps a file and enters it in the table; takes fd if keep_fd. Lock held. */
@@ -81,7 +91,7 @@ static int cxiemu_map_add(int fd, const struct stat *st, int keep_fd,
     entry->dev    = st->st_dev;
     entry->ino    = st->st_ino;
     entry->refs   = 1;
-    LIST_INSERT_HEAD(&cxiemu_map_table, entry, list);
+    LIST_INSERT_HEAD(cxiemu_map_bucket(entry->ino), entry, list);
     *map_p = &entry->map;
     return 0;
 }
@@ -98,6 +108,12 @@ int cxiemu_map_check_limit(size_t length)
     return -EFBIG;
 }
 
+static void cxiemu_map_close_file(int fd)
+{
+    cxiemu_process_remove_file(fd);
+    close(fd);
+}
+
 int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p)
 {
     struct stat st;
@@ -109,11 +125,13 @@ int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p)
         return ret;
     }
     snprintf(name, sizeof(name), CXIEMU_MAP_LABEL "%s", label);
-    fd = ucs_memfd_create(name, length);
+    fd = cxiemu_process_is_pid() ? ucs_memfd_create(name, length) :
+                                   cxiemu_process_create_file(length);
     if (fd < 0) {
         return fd;
     }
-    if (ucs_memfd_is_strict()) {
+    /* A directory's file system may be full: that is told here */
+    if (ucs_memfd_is_strict() || !cxiemu_process_is_pid()) {
         ret = ucs_memfd_take(fd, 0, length);
     }
     if (ret == 0) {
@@ -125,7 +143,7 @@ int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p)
         pthread_mutex_unlock(&cxiemu_map_lock);
     }
     if (ret != 0) {
-        close(fd);
+        cxiemu_map_close_file(fd);
     }
     return ret;
 }
@@ -155,6 +173,10 @@ static int cxiemu_map_open_file(uint32_t pid, uint32_t fd)
     ssize_t count;
     int file;
 
+    if (!cxiemu_process_is_pid()) {
+        file = cxiemu_process_open_file(pid, fd);
+        return (file < 0) ? cxiemu_map_error(errno) : file;
+    }
     snprintf(path, sizeof(path), "/proc/%u/fd/%u", pid, fd);
     count = readlink(path, text, sizeof(text));
     if (count < 0) {
@@ -168,28 +190,37 @@ static int cxiemu_map_open_file(uint32_t pid, uint32_t fd)
     return (file < 0) ? cxiemu_map_error(errno) : file;
 }
 
+/* What cxiemu_map_create() makes is of this user, for nobody else, and never to
+ * shrink, or else its mapping could be made to fault. A file in a directory
+ * cannot be sealed. */
+static int cxiemu_map_is_sound(int file, struct stat *st)
+{
+    int seals = fcntl(file, F_GET_SEALS);
+
+    return (fstat(file, st) == 0) && S_ISREG(st->st_mode) &&
+           (st->st_uid == geteuid()) && !(st->st_mode & (S_IRWXG | S_IRWXO)) &&
+           (!cxiemu_process_is_pid() ||
+            ((seals >= 0) && (seals & F_SEAL_SHRINK)));
+}
+
 int cxiemu_map_open(uint32_t pid, uint32_t fd, size_t length,
                     cxiemu_map_t **map_p)
 {
     cxiemu_map_entry_t *entry;
-    int file, seals, ret;
     struct stat st;
+    int file, ret;
 
     file = cxiemu_map_open_file(pid, fd);
     if (file < 0) {
         return file;
     }
-    /* What cxiemu_map_create() makes is of this user, for nobody else, and
-     * never to shrink, or else its mapping could be made to fault */
-    seals = fcntl(file, F_GET_SEALS);
-    if ((seals < 0) || fstat(file, &st) || !(seals & F_SEAL_SHRINK) ||
-        (st.st_uid != geteuid()) || (st.st_mode & (S_IRWXG | S_IRWXO))) {
+    if (!cxiemu_map_is_sound(file, &st)) {
         ret = -FI_EACCES;
     } else if ((st.st_size <= 0) || ((size_t)st.st_size < length)) {
         ret = -FI_EINVAL;
     } else {
         pthread_mutex_lock(&cxiemu_map_lock);
-        LIST_FOREACH(entry, &cxiemu_map_table, list) {
+        LIST_FOREACH(entry, cxiemu_map_bucket(st.st_ino), list) {
             if ((entry->dev == st.st_dev) && (entry->ino == st.st_ino)) {
                 break;
             }
@@ -211,7 +242,7 @@ void cxiemu_map_close_fd(cxiemu_map_t *map)
 {
     pthread_mutex_lock(&cxiemu_map_lock);
     if (map->fd >= 0) {
-        close(map->fd);
+        cxiemu_map_close_file(map->fd);
         map->fd = -1;
     }
     pthread_mutex_unlock(&cxiemu_map_lock);
@@ -234,7 +265,7 @@ void cxiemu_map_put(cxiemu_map_t *map)
     if (last) {
         munmap(map->address, map->length);
         if (map->fd >= 0) {
-            close(map->fd);
+            cxiemu_map_close_file(map->fd);
         }
         free(entry);
     }
@@ -278,7 +309,7 @@ int cxiemu_map_may_attach(uint32_t pid)
     char byte;
     int ret;
 
-    if (!cxiemu_param()->cma) {
+    if (!cxiemu_param()->cma || !cxiemu_process_is_pid()) {
         return 0;
     }
     /* Yama's scopes 2 and 3 forbid attaching whatever a process may say */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * cxiemu_map.h - memory files without names, shared between processes.
+ * cxiemu_map.h - memory files, shared between processes.
  */
 #ifndef CXIEMU_MAP_H_
 #define CXIEMU_MAP_H_
@@ -27,16 +27,16 @@ typedef struct cxiemu_map {
  *  -EFBIG, logged. */
 int cxiemu_map_check_limit(size_t length);
 
-/** Make zeroed memory of @a length bytes: a memory file without a name, mode
- *  0600, not inherited by exec, sealed against shrinking, in no core file. 0,
- *  or -FI_E*; -EFBIG as above. */
+/** Make zeroed memory of @a length bytes: a memory file without a name that is
+ *  sealed against shrinking, or with FI_CXIEMU_DIR a file there; of mode 0600,
+ *  not inherited by exec, in no core file. 0, or -FI_E*; -EFBIG as above. */
 int cxiemu_map_create(const char *label, size_t length, cxiemu_map_t **map_p);
 
 /**
- * Map the file @a fd of process @a pid; checks that it is a sealed memory file
- * of this user and at least @a length bytes (0: whatever it has). 0, or
- * -FI_E*: FI_EHOSTUNREACH if the process or its descriptor is gone, FI_EACCES
- * if this process may not have it.
+ * Map the file @a fd of process @a pid (cxiemu_process_self()); checks that it
+ * is one of this user, as made above, and has at least @a length bytes (0:
+ * whatever it has). 0, or -FI_E*: FI_EHOSTUNREACH if the process or its
+ * descriptor is gone, FI_EACCES if this process may not have it.
  */
 int cxiemu_map_open(uint32_t pid, uint32_t fd, size_t length,
                     cxiemu_map_t **map_p);

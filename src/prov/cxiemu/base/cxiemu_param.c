@@ -7,12 +7,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #define CXIEMU_PARAM_VNI 10
 
@@ -35,9 +38,9 @@ struct cxiemu_param_row {
 /* What a full queue of commands refuses in strict mode, one in so many */
 #define CXIEMU_PARAM_AGAIN 64
 
-static cxiemu_param_t cxiemu_param_values;
+static cxiemu_param_t cxiemu_param_values = {.dir = -1};
 static int            cxiemu_param_status;
-static pthread_once_t cxiemu_param_once = PTHREAD_ONCE_INIT;
+static pthread_once_t cxiemu_param_once   = PTHREAD_ONCE_INIT;
 
 
 static int cxiemu_param_read_mode(const cxiemu_param_row_t *row,
@@ -92,6 +95,29 @@ static int cxiemu_param_read_name(const cxiemu_param_row_t *row,
     int length = snprintf(param->service, sizeof(param->service), "%s", text);
 
     return length < (int)sizeof(param->service);
+}
+
+/* Processes take what is in there for their peers' */
+static int cxiemu_param_read_dir(const cxiemu_param_row_t *row,
+                                 const char *text, cxiemu_param_t *param)
+{
+    struct stat st;
+
+    param->dir = -1;
+    if (text[0] == '\0') {
+        return 1;
+    }
+    param->dir = open(text, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (param->dir < 0) {
+        return 0;
+    }
+    if ((fstat(param->dir, &st) != 0) || (st.st_uid != geteuid()) ||
+        (st.st_mode & (S_IRWXG | S_IRWXO))) {
+        close(param->dir);
+        param->dir = -1;
+        return 0;
+    }
+    return 1;
 }
 
 static int cxiemu_param_read_bool(const cxiemu_param_row_t *row,
@@ -166,6 +192,9 @@ static const cxiemu_param_row_t cxiemu_param_rows[] = {
      "Devices that are there: cxiemu0 and so on, at most 8"},
     {"TX_SIZE", "1024", cxiemu_param_read_size, CXIEMU_PARAM_AT(tx_size), 1,
      16384, "Operations under way of an endpoint, unless it asks for more"},
+    {"DIR", "", cxiemu_param_read_dir, 0, 0, 0,
+     "Directory, of this user and mode 0700, in which processes find each "
+     "other: needed where they are of several containers; default: in /proc"},
     {"CMA", "yes", cxiemu_param_read_bool, CXIEMU_PARAM_AT(cma), 0, 1,
      "Copy large payload by cross-memory attach, where the kernel allows it"},
     {"CMA_MIN", "256k", cxiemu_param_read_size, CXIEMU_PARAM_AT(cma_min), 4096,

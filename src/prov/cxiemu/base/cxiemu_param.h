@@ -33,6 +33,7 @@ typedef struct cxiemu_param {
     size_t         tx_size;     /**< FI_CXIEMU_TX_SIZE, default of endpoints */
     int            cma;         /**< FI_CXIEMU_CMA: 0 never, 1 where possible */
     size_t         cma_min;     /**< FI_CXIEMU_CMA_MIN, bytes */
+    int            dir;         /**< FI_CXIEMU_DIR, opened; -1: there is none */
     int            ptracer;     /**< FI_CXIEMU_PTRACER: let all processes of the
                                      user attach */
     int            trap;        /**< FI_CXIEMU_TRAP: decode stores to

@@ -7,6 +7,7 @@
 #include "fabric/cxiemu_info.h"
 #include "base/cxiemu_dma.h"
 #include "base/cxiemu_log.h"
+#include "base/cxiemu_process.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_txop.h"
 #include "run/cxiemu_wait.h"
@@ -16,7 +17,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* How long closing waits for peers that may still access buffers */
 #define CXIEMU_EP_CLOSE_MS 1000
@@ -474,7 +474,7 @@ static int cxiemu_cm_getname(struct fid *fid, void *addr, size_t *length)
         .version = CXIEMU_ADDR_VERSION,
         .ep      = ep->number,
         .host    = cxiemu_addr_host(),
-        .pid     = getpid(),
+        .pid     = cxiemu_process_self(),
         .fd      = nic->map->fd,
         .nonce   = nic->nonce
     };

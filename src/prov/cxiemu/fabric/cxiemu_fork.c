@@ -13,6 +13,7 @@
 #include "base/cxiemu_map.h"
 #include "base/cxiemu_open.h"
 #include "base/cxiemu_param.h"
+#include "base/cxiemu_process.h"
 #include "base/cxiemu_service.h"
 #include "cxi/cxiemu_trap.h"
 
@@ -27,10 +28,12 @@ static void cxiemu_fork_begin(void)
     cxiemu_trap_fork_begin();
     cxiemu_dma_fork_begin();
     cxiemu_map_fork_begin();
+    cxiemu_process_fork_begin();
 }
 
 static void cxiemu_fork_end(int is_child)
 {
+    cxiemu_process_fork_end(is_child);
     cxiemu_map_fork_end(is_child);
     cxiemu_dma_fork_end(is_child);
     cxiemu_trap_fork_end(is_child);

@@ -3,15 +3,13 @@
 #include "nic/cxiemu_peer.h"
 #include "base/cxiemu_error.h"
 #include "base/cxiemu_log.h"
+#include "base/cxiemu_process.h"
 
 #include <rdma/fi_errno.h>
 
-#include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /* Records and acknowledgements of a link; its slots are used by few */
 #define CXIEMU_LINK_RINGS_SIZE offsetof(cxiemu_link_shm_t, slots)
@@ -60,7 +58,7 @@ static cxiemu_link_t *cxiemu_link_new(cxiemu_nic_t *nic, cxiemu_peer_t *peer,
     link->other        = peer;
     link->peer         = peer->nonce;
     link->pid          = peer->pid;
-    link->same_process = (peer->pid == (uint32_t)getpid());
+    link->same_process = (peer->pid == cxiemu_process_self());
     link->may_attach   = peer->may_attach;
     link->nic_shm      = peer->shm;
     link->tail_limit   = CXIEMU_CELLS;
@@ -88,7 +86,7 @@ static void cxiemu_link_enter(cxiemu_link_t *link)
 static int cxiemu_link_announce(cxiemu_link_t *link)
 {
     cxiemu_nic_t *nic = link->nic;
-    uint64_t owner    = cxiemu_port_owner(nic->nonce, (uint32_t)getpid());
+    uint64_t owner    = cxiemu_port_owner(nic->nonce, cxiemu_process_self());
     cxiemu_port_t *entry;
     int ret, here, there;
 
@@ -221,7 +219,7 @@ static int cxiemu_port_is_sound(const cxiemu_nic_t *nic,
            (id->nonce == port->link) && (id->target == nic->nonce) &&
            (cxiemu_port_owner(id->initiator, id->pid) == port->owner) &&
            (id->port < CXIEMU_PORTS) &&
-           ((id->pid != (uint32_t)getpid()) || (map->target == nic->nonce));
+           ((id->pid != cxiemu_process_self()) || (map->target == nic->nonce));
 }
 
 /* Maps what a port announces, and says what it is: 0, -FI_EAGAIN if it
@@ -342,8 +340,7 @@ void cxiemu_port_sweep(cxiemu_nic_t *nic)
         if (owner == 0) {
             ++free_ports;
         } else if ((nic->ports[i] == NULL) &&
-                   (kill((pid_t)cxiemu_port_pid(owner), 0) != 0) &&
-                   (errno == ESRCH)) {
+                   cxiemu_process_is_gone(cxiemu_port_pid(owner))) {
             cxiemu_port_give(nic, i);
         }
     }

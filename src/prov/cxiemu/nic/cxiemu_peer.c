@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* cxiemu_peer.c - other NICs and the processes they belong to. */
 #include "nic/cxiemu_peer.h"
+#include "base/cxiemu_process.h"
 
 #include <rdma/fi_errno.h>
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -20,8 +20,8 @@ int cxiemu_peer_is_dead(const cxiemu_peer_t *peer)
     if (peer->pidfd >= 0) {
         return poll(&fd, 1, 0) > 0;
     }
-    /* This process, or a kernel without such descriptors */
-    return (kill((pid_t)peer->pid, 0) != 0) && (errno == ESRCH);
+    /* This process, one of a directory, or a kernel without descriptors */
+    return cxiemu_process_is_gone(peer->pid);
 }
 
 /* Opens what tells when the process ends. */
@@ -31,7 +31,7 @@ static int cxiemu_peer_watch(cxiemu_peer_t *peer)
     int err;
 
     peer->pidfd = -1;
-    if (peer->pid == (uint32_t)getpid()) {
+    if (!cxiemu_process_is_pid() || (peer->pid == (uint32_t)getpid())) {
         return 0;
     }
     peer->pidfd = (int)syscall(SYS_pidfd_open, peer->pid, 0);

@@ -17,7 +17,7 @@ typedef struct cxiemu_peer {
     cxiemu_nic_t             *nic;
     uint64_t                 nonce;
     uint32_t                 pid;
-    int                      pidfd;  /**< -1 for this process */
+    int                      pidfd;  /**< -1: there is none */
     cxiemu_map_t             *map;
     cxiemu_nic_shm_t         *shm;
     int                      may_attach;

@@ -5,6 +5,7 @@
  */
 #include "run/cxiemu_progress.h"
 #include "base/cxiemu_log.h"
+#include "base/cxiemu_process.h"
 #include "op/cxiemu_dwq.h"
 #include "op/cxiemu_rx.h"
 #include "op/cxiemu_txop.h"
@@ -116,7 +117,7 @@ int cxiemu_nic_create(cxiemu_nic_t **nic_p)
     nic->shm->magic   = CXIEMU_NIC_MAGIC;
     nic->shm->version = CXIEMU_PROTO_VERSION;
     nic->shm->nonce   = nic->nonce;
-    nic->shm->pid     = (uint32_t)getpid();
+    nic->shm->pid     = cxiemu_process_self();
     nic->shm->vni     = cxiemu_param()->vni;
     /* Nobody knows of it before an address is handed out */
     __atomic_store_n(&nic->shm->thread, CXIEMU_THREAD_ASLEEP,

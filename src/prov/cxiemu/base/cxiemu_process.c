@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* cxiemu_process.c - processes, by numbers, and their files. */
+#include "base/cxiemu_process.h"
+#include "base/cxiemu_log.h"
+#include "base/cxiemu_param.h"
+
+#include <ucs_fork.h>
+
+#include <rdma/fi_errno.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CXIEMU_PROCESS_LOCKS "processes"
+
+/* A number that is free is close to the PID: nodes have a few processes each */
+#define CXIEMU_PROCESS_TRIES 65536
+
+/** This process in the directory. */
+static struct {
+    pthread_mutex_t lock;
+    uint32_t        number; /**< 0: none yet */
+    int             fd;     /**< Has the lock; open if there is a number */
+} cxiemu_process = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
+
+int cxiemu_process_is_pid(void)
+{
+    return cxiemu_param()->dir < 0;
+}
+
+/* Takes or looks at a number's lock; whether nobody else has it. Locks are of
+ * the open file: a process that closes another one keeps them. */
+static int cxiemu_process_lock(int command, uint32_t number)
+{
+    struct flock lock = {
+        .l_type   = F_WRLCK,
+        .l_whence = SEEK_SET,
+        .l_start  = number,
+        .l_len    = 1
+    };
+
+    return (fcntl(cxiemu_process.fd, command, &lock) == 0) &&
+           ((command != F_OFD_GETLK) || (lock.l_type == F_UNLCK));
+}
+
+static void cxiemu_process_name(char *name, size_t size, uint32_t number,
+                                uint32_t fd)
+{
+    snprintf(name, size, "%u.%u", number, fd);
+}
+
+/* Removes files that processes left which are gone. One that has this process's
+ * number is an earlier one's. */
+static void cxiemu_process_sweep(void)
+{
+    int fd   = openat(cxiemu_param()->dir, ".", O_RDONLY | O_CLOEXEC);
+    DIR *dir = (fd < 0) ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    char name[32];
+    uint32_t number, file;
+
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        if (sscanf(entry->d_name, "%u.%u", &number, &file) != 2) {
+            continue;
+        }
+        cxiemu_process_name(name, sizeof(name), number, file);
+        if (!strcmp(name, entry->d_name) &&
+            cxiemu_process_lock(F_OFD_GETLK, number)) {
+            (void)unlinkat(cxiemu_param()->dir, name, 0);
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+}
+
+/* Lock held */
+static int cxiemu_process_take_number(void)
+{
+    uint32_t number = (uint32_t)getpid();
+    unsigned tries  = 0;
+    int err;
+
+    cxiemu_process.fd = openat(cxiemu_param()->dir, CXIEMU_PROCESS_LOCKS,
+                               O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
+                               O_NONBLOCK, S_IRUSR | S_IWUSR);
+    if (cxiemu_process.fd < 0) {
+        return errno;
+    }
+    while (!cxiemu_process_lock(F_OFD_SETLK, number + tries)) {
+        err = errno;
+        if (((err != EAGAIN) && (err != EACCES)) ||
+            (++tries == CXIEMU_PROCESS_TRIES)) {
+            close(cxiemu_process.fd);
+            return err;
+        }
+    }
+    cxiemu_process_sweep();
+    cxiemu_process.number = number + tries;
+    return 0;
+}
+
+uint32_t cxiemu_process_self(void)
+{
+    uint32_t number;
+    int err;
+
+    if (cxiemu_process_is_pid()) {
+        return (uint32_t)getpid();
+    }
+    pthread_mutex_lock(&cxiemu_process.lock);
+    if (cxiemu_process.number == 0) {
+        err = cxiemu_process_take_number();
+        if (err != 0) {
+            cxiemu_warn(FABRIC, "no number in the directory FI_CXIEMU_DIR, by "
+                        "its file " CXIEMU_PROCESS_LOCKS ": %s\n",
+                        strerror(err));
+        }
+    }
+    number = cxiemu_process.number;
+    pthread_mutex_unlock(&cxiemu_process.lock);
+    return number;
+}
+
+int cxiemu_process_is_gone(uint32_t number)
+{
+    if (cxiemu_process_is_pid()) {
+        return (kill((pid_t)number, 0) != 0) && (errno == ESRCH);
+    }
+    return (number != cxiemu_process_self()) &&
+           cxiemu_process_lock(F_OFD_GETLK, number);
+}
+
+
+int cxiemu_process_create_file(size_t length)
+{
+    uint32_t number = cxiemu_process_self();
+    char path[32], name[32];
+    int fd, err;
+
+    if (number == 0) {
+        return -FI_EACCES;
+    }
+    /* It gets its name, which has the descriptor, as it is complete */
+    fd = openat(cxiemu_param()->dir, ".", O_TMPFILE | O_RDWR | O_CLOEXEC,
+                S_IRUSR | S_IWUSR);
+    if (fd < 0) {
+        err = errno;
+        goto err_log;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    cxiemu_process_name(name, sizeof(name), number, (uint32_t)fd);
+    if ((ftruncate(fd, (off_t)length) != 0) ||
+        (linkat(AT_FDCWD, path, cxiemu_param()->dir, name,
+                AT_SYMLINK_FOLLOW) != 0)) {
+        err = errno;
+        goto err_close;
+    }
+    return fd;
+
+err_close:
+    close(fd);
+err_log:
+    cxiemu_warn(FABRIC, "no file in the directory FI_CXIEMU_DIR: %s\n",
+                strerror(err));
+    return -err;
+}
+
+int cxiemu_process_open_file(uint32_t number, uint32_t fd)
+{
+    char name[32];
+
+    cxiemu_process_name(name, sizeof(name), number, fd);
+    return openat(cxiemu_param()->dir, name,
+                  O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+}
+
+void cxiemu_process_remove_file(int fd)
+{
+    char name[32];
+
+    if (!cxiemu_process_is_pid()) {
+        cxiemu_process_name(name, sizeof(name), cxiemu_process_self(),
+                            (uint32_t)fd);
+        (void)unlinkat(cxiemu_param()->dir, name, 0);
+    }
+}
+
+
+void cxiemu_process_fork_begin(void)
+{
+    ucs_fork_lock(&cxiemu_process.lock);
+}
+
+void cxiemu_process_fork_end(int is_child)
+{
+    if (is_child && (cxiemu_process.number != 0)) {
+        /* The parent has it open, too, and so its lock */
+        close(cxiemu_process.fd);
+        cxiemu_process.number = 0;
+    }
+    ucs_fork_unlock(&cxiemu_process.lock, is_child);
+}
