@@ -260,7 +260,7 @@ def write_page(results, out, log_of):
         print("\n".join(compared) +
               "\n\n{passed} passed, {failed} failed".format(**results))
     for test in results["tests"]:
-        if re.search("^gpu-(bench|direct)-|/gpu.wrt", test["name"]):
+        if re.search("^gpu-(bench|direct|ways)-|/gpu.wrt", test["name"]):
             failed = ", FAILED" if test["result"] == "failed" else ""
             lines += ["", f"## {test['name']}{failed}", ""]
             lines += ["    " + line
