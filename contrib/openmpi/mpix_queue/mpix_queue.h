@@ -399,6 +399,10 @@ typedef struct MPIX_Queue_info {
     char lanes[MPIX_QUEUE_MAX_LANES][16]; /**< Their names */
     char provider[64];     /**< libfabric provider */
     char device[64];       /**< Device */
+    char tier_reason[256]; /**< Why lane direct has threads, and not kernels of
+                                the streams, move buffers in a GPU's memory: of
+                                the last request that it was so for. How many
+                                there are MPIX_Queue_print_stats() tells */
 } MPIX_Queue_info;
 
 
