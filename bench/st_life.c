@@ -89,7 +89,7 @@ static void life_trial(void *arg, int variant, int trial)
 
     ex->ops             = life_ops[variant];
     app->field.num_sets = ex->ops->num_sets;
-    bench_counts_begin(&begin);
+    bench_counts_begin(&begin, MPI_COMM_WORLD);
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->init(ex);
@@ -123,9 +123,10 @@ static int life_report(life_app_t *app)
 
     snprintf(app->report.params, sizeof(app->report.params),
              "\"width\":%d,\"height\":%d,\"grid\":\"%dx%d\","
-             "\"generations\":%d,\"trials\":%d,", opts->size[0],
-             opts->size[1], field->ranks[0], field->ranks[1],
-             opts->generations, opts->common.trials);
+             "\"generations\":%d,\"trials\":%d,\"memory\":\"%s\",",
+             opts->size[0], opts->size[1], field->ranks[0], field->ranks[1],
+             opts->generations, opts->common.trials,
+             app->exchange.stream.memory);
     errors = bench_report_add(&app->report, &opts->common,
                               (size_t)opts->size[0] * opts->size[1],
                               app->results, MPI_COMM_WORLD);

@@ -105,10 +105,10 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
             "not on the lane of first choice; %lu errors\n", stats->proxied,
             stats->fallbacks, stats->errors);
     if (stats->tier_kernel + stats->tier_service > 0) {
-        fprintf(stream, "buffers in devices, lane direct: %lu matches moved by "
-                "kernels, %lu by threads%s%s\n", stats->tier_kernel,
-                stats->tier_service, (*attr->tier_reason == '\0') ? "" : ": ",
-                attr->tier_reason);
+        fprintf(stream, "tiers: lane direct has kernels move %lu matches, and "
+                "threads %lu with a buffer in a device%s%s\n",
+                stats->tier_kernel, stats->tier_service,
+                (*attr->tier_reason == '\0') ? "" : ": ", attr->tier_reason);
     }
 }
 
