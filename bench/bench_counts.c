@@ -129,8 +129,8 @@ void bench_counts_print(const bench_counts_mean_t *mean,
                         const st_report_row_t *row, int is_gpu)
 {
     printf("%-9s  %14.2f %8.2f %9.2f %15.2f %7.2f %18" PRIu64 " %7" PRIu64,
-           row->variant, mean->stores, mean->words, mean->deferred, mean->counters,
-           mean->entries, mean->fallbacks, mean->proxied);
+           row->variant, mean->stores, mean->words, mean->deferred,
+           mean->counters, mean->entries, mean->fallbacks, mean->proxied);
     if (is_gpu) {
         printf(" %19.2f %8.2f %10zu", mean->launches, mean->wakeups,
                row->size);

@@ -37,7 +37,8 @@ typedef struct life_app {
 
 static const life_ops_t *const life_ops[BENCH_NUM_VARIANTS] = {
     &life_mpi_ops, &life_st_ops, &life_st_ready_ops, NULL, NULL, NULL, NULL,
-    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops, &life_mpi_device_ops
+    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops, &life_mpi_device_ops,
+    &life_nccl_ops, &life_nvshmem_ops
 };
 
 static const char life_help[] =
@@ -154,6 +155,7 @@ static int life_main(life_app_t *app, int rank)
     bench_run(&app->opts.common, -1, life_trial, app);
     ret = life_report(app);
     life_field_cleanup(&app->field);
+    bench_gpu_close();
     bench_stream_free(&ex->stream);
     return ret;
 }
@@ -165,7 +167,7 @@ int main(int argc, char **argv)
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
                          BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE |
-                         BENCH_VARIANT_MPI_DEVICE
+                         BENCH_VARIANTS_GPU
             },
             .size        = {512, 512},
             .generations = 100
