@@ -37,11 +37,13 @@ static void bench_counts_read(bench_counts_t *counts)
     counts->entries   = st_counts_number(text, "entries");
     counts->fallbacks = st_counts_number(text, "fallbacks");
     counts->proxied   = st_counts_number(text, "proxied");
+    counts->launches  = st_counts_number(text, "launches");
+    counts->wakeups   = st_counts_number(text, "wakeups");
     counts->freed     = st_counts_number(text, "freed");
     free(text);
 }
 
-void bench_counts_begin(bench_counts_t *counts)
+void bench_counts_begin(bench_counts_t *counts, MPI_Comm comm)
 {
     MPI_Request none = MPI_REQUEST_NULL;
     int looks        = 0;
@@ -49,7 +51,7 @@ void bench_counts_begin(bench_counts_t *counts)
 
     for (;;) {
         bench_counts_read(counts);
-        if ((bench_sum(counts->freed, MPI_COMM_WORLD) == 0) ||
+        if ((bench_sum(counts->freed, comm) == 0) ||
             (++looks == BENCH_MAX_LOOKS)) {
             return;
         }
@@ -70,6 +72,8 @@ void bench_counts_end(bench_counts_t *sum, const bench_counts_t *begin,
     sum->deferred  += end.deferred - begin->deferred;
     sum->fallbacks += end.fallbacks - begin->fallbacks;
     sum->proxied   += end.proxied - begin->proxied;
+    sum->launches  += end.launches - begin->launches;
+    sum->wakeups   += end.wakeups - begin->wakeups;
     sum->counters   = end.counters - begin->counters;
     sum->entries    = end.entries - begin->entries;
 }
@@ -94,6 +98,9 @@ void bench_counts_mean_get(const bench_counts_t *sum, MPI_Comm comm,
     mean->deferred   = bench_counts_mean(sum->deferred, uses, comm);
     mean->counters   = bench_counts_mean(sum->counters, 1, comm);
     mean->entries    = bench_counts_mean(sum->entries, 1, comm);
+    mean->launches   = bench_counts_mean(sum->launches, uses, comm);
+    mean->wakeups    = bench_counts_mean(sum->wakeups, uses, comm);
+    mean->uses       = sum->uses;
     mean->fallbacks  = bench_sum(sum->fallbacks, comm);
     mean->proxied    = bench_sum(sum->proxied, comm);
 }
@@ -103,21 +110,30 @@ void bench_counts_json(FILE *file, const bench_counts_mean_t *mean)
     fprintf(file, ",\"counts\":{\"stores_per_use\":%.3f,"
             "\"words_per_use\":%.3f,\"deferred_per_use\":%.3f,"
             "\"counters_held\":%.3f,\"entries_held\":%.3f,"
-            "\"fallbacks\":%" PRIu64 ",\"proxied\":%" PRIu64 "}",
+            "\"fallbacks\":%" PRIu64 ",\"proxied\":%" PRIu64
+            ",\"launches_per_use\":%.3f,\"wakeups_per_use\":%.3f,"
+            "\"uses\":%" PRIu64 "}",
             mean->stores, mean->words, mean->deferred, mean->counters,
-            mean->entries, mean->fallbacks, mean->proxied);
+            mean->entries, mean->fallbacks, mean->proxied, mean->launches,
+            mean->wakeups, mean->uses);
 }
 
-void bench_counts_print_head(void)
+void bench_counts_print_head(int is_gpu)
 {
-    printf("\nof a use and rank: %6s %8s %9s; held: %s %s; in all: %s %s\n",
+    printf("\nof a use and rank: %6s %8s %9s; held: %s %s; in all: %s %s%s\n",
            "stores", "words", "deferred", "counters", "entries", "fallbacks",
-           "proxied");
+           "proxied", is_gpu ? "; of a use: kernels wake-ups; bytes" : "");
 }
 
-void bench_counts_print(const bench_counts_mean_t *mean, const char *variant)
+void bench_counts_print(const bench_counts_mean_t *mean,
+                        const st_report_row_t *row, int is_gpu)
 {
-    printf("%-9s  %14.2f %8.2f %9.2f %15.2f %7.2f %18" PRIu64 " %7" PRIu64
-           "\n", variant, mean->stores, mean->words, mean->deferred,
+    printf("%-9s  %14.2f %8.2f %9.2f %15.2f %7.2f %18" PRIu64 " %7" PRIu64,
+           row->variant, mean->stores, mean->words, mean->deferred,
            mean->counters, mean->entries, mean->fallbacks, mean->proxied);
+    if (is_gpu) {
+        printf(" %19.2f %8.2f %10zu", mean->launches, mean->wakeups,
+               row->size);
+    }
+    printf("\n");
 }

@@ -11,6 +11,8 @@
 #ifndef BENCH_COUNTS_H_
 #define BENCH_COUNTS_H_
 
+#include <st_report.h>
+
 #include <mpi.h>
 
 #include <stdint.h>
@@ -28,6 +30,8 @@ typedef struct bench_counts {
     uint64_t entries;   /* The same, while no use is under way */
     uint64_t fallbacks; /* Pairs that found no room on a lane */
     uint64_t proxied;   /* Messages that a thread moved */
+    uint64_t launches;  /* Kernels of the library, on streams of GPUs */
+    uint64_t wakeups;   /* Of threads of the library, here and at peers */
     uint64_t freed;     /* Operations that peers have yet to let go */
 } bench_counts_t;
 
@@ -40,8 +44,11 @@ typedef struct bench_counts_mean {
     double   deferred;
     double   counters;
     double   entries;
+    double   launches;
+    double   wakeups;
     uint64_t fallbacks;
     uint64_t proxied;
+    uint64_t uses;      /* Of a rank */
 } bench_counts_mean_t;
 
 
@@ -49,8 +56,8 @@ typedef struct bench_counts_mean {
  * free() it. */
 char *bench_counts_text(void);
 
-/* Before requests are made. Collective over MPI_COMM_WORLD. */
-void bench_counts_begin(bench_counts_t *counts);
+/* Before requests are made. Collective over 'comm'. */
+void bench_counts_begin(bench_counts_t *counts, MPI_Comm comm);
 
 /* Adds what so many uses took since, while the requests are still there. */
 void bench_counts_end(bench_counts_t *sum, const bench_counts_t *begin,
@@ -60,9 +67,11 @@ void bench_counts_end(bench_counts_t *sum, const bench_counts_t *begin,
 void bench_counts_mean_get(const bench_counts_t *sum, MPI_Comm comm,
                            bench_counts_mean_t *mean);
 
-/* A JSON member behind a comma, the head of a table, and a line of it. */
+/* A JSON member behind a comma, the head of a table, and its line of a row; on
+ * streams of a GPU it has more. */
 void bench_counts_json(FILE *file, const bench_counts_mean_t *mean);
-void bench_counts_print_head(void);
-void bench_counts_print(const bench_counts_mean_t *mean, const char *variant);
+void bench_counts_print_head(int is_gpu);
+void bench_counts_print(const bench_counts_mean_t *mean,
+                        const st_report_row_t *row, int is_gpu);
 
 #endif

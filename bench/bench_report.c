@@ -231,15 +231,17 @@ static void bench_print_machine(const bench_report_t *report)
 /* If any is counted. */
 static void bench_print_uses(const bench_report_t *report)
 {
-    int count = 0;
+    int is_gpu = (report->stream != NULL) &&
+                 (strcmp(report->stream, "host") != 0);
+    int count  = 0;
     int i;
 
     for (i = 0; i < report->num_rows; ++i) {
         if (report->means[i].is_counted) {
             if (count++ == 0) {
-                bench_counts_print_head();
+                bench_counts_print_head(is_gpu);
             }
-            bench_counts_print(&report->means[i], report->rows[i].variant);
+            bench_counts_print(&report->means[i], &report->rows[i], is_gpu);
         }
     }
 }

@@ -94,6 +94,8 @@ extern const life_ops_t life_st_ops;
 extern const life_ops_t life_st_ready_ops;
 extern const life_ops_t life_st_hpe_ops;
 extern const life_ops_t life_st_single_ops;
+extern const life_ops_t life_nccl_ops;
+extern const life_ops_t life_nvshmem_ops;
 
 
 /* Divides the grid; returns 0, or -1 after printing why that cannot be. */

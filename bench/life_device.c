@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * life_device.c - the Game of Life with the stream of a GPU. Messages are at
- * equal distances, so that one copy moves them to and from pinned memory.
+ * equal distances, the same on all ranks, so that one copy moves them to and
+ * from pinned memory.
  */
 #include "life.h"
 
@@ -28,8 +29,11 @@ void life_device_init(life_field_t *field)
 {
     life_device_t *device = bench_alloc(sizeof(*device));
     size_t cells          = (size_t)(field->size[0] + 2) * (field->size[1] + 2);
-    size_t longest        = (field->size[0] > field->size[1]) ? field->size[0] :
-                                                                field->size[1];
+    size_t most[2]        = {
+        (size_t)(field->total[0] + field->ranks[0] - 1) / field->ranks[0],
+        (size_t)(field->total[1] + field->ranks[1] - 1) / field->ranks[1]
+    };
+    size_t longest        = (most[0] > most[1]) ? most[0] : most[1];
     int set;
 
     field->device  = device;

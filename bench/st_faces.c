@@ -124,7 +124,7 @@ static void faces_trial(void *arg, int variant, int trial)
 
     ex->ops = faces_ops[variant];
     for (i = 0; i < outer; ++i) {
-        bench_counts_begin(&begin);
+        bench_counts_begin(&begin, MPI_COMM_WORLD);
         bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
         start = MPI_Wtime();
         ex->ops->init(ex);

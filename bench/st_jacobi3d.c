@@ -168,7 +168,7 @@ static double j3_run_st(j3_app_t *app, const j3_st_t *st,
     double setup, time;
 
     app->num_sets = st->num_sets;
-    bench_counts_begin(&begin);
+    bench_counts_begin(&begin, MPI_COMM_WORLD);
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     setup = MPI_Wtime();
     st->init(app);

@@ -37,7 +37,8 @@ typedef struct life_app {
 
 static const life_ops_t *const life_ops[BENCH_NUM_VARIANTS] = {
     &life_mpi_ops, &life_st_ops, &life_st_ready_ops, NULL, NULL, NULL, NULL,
-    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops, &life_mpi_device_ops
+    &life_st_hpe_ops, NULL, NULL, &life_st_single_ops, &life_mpi_device_ops,
+    &life_nccl_ops, &life_nvshmem_ops
 };
 
 static const char life_help[] =
@@ -89,7 +90,7 @@ static void life_trial(void *arg, int variant, int trial)
 
     ex->ops             = life_ops[variant];
     app->field.num_sets = ex->ops->num_sets;
-    bench_counts_begin(&begin);
+    bench_counts_begin(&begin, MPI_COMM_WORLD);
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->init(ex);
@@ -123,9 +124,10 @@ static int life_report(life_app_t *app)
 
     snprintf(app->report.params, sizeof(app->report.params),
              "\"width\":%d,\"height\":%d,\"grid\":\"%dx%d\","
-             "\"generations\":%d,\"trials\":%d,", opts->size[0],
-             opts->size[1], field->ranks[0], field->ranks[1],
-             opts->generations, opts->common.trials);
+             "\"generations\":%d,\"trials\":%d,\"memory\":\"%s\",",
+             opts->size[0], opts->size[1], field->ranks[0], field->ranks[1],
+             opts->generations, opts->common.trials,
+             app->exchange.stream.memory);
     errors = bench_report_add(&app->report, &opts->common,
                               (size_t)opts->size[0] * opts->size[1],
                               app->results, MPI_COMM_WORLD);
@@ -153,6 +155,7 @@ static int life_main(life_app_t *app, int rank)
     bench_run(&app->opts.common, -1, life_trial, app);
     ret = life_report(app);
     life_field_cleanup(&app->field);
+    bench_gpu_close();
     bench_stream_free(&ex->stream);
     return ret;
 }
@@ -164,7 +167,7 @@ int main(int argc, char **argv)
             .common = {
                 .known = BENCH_VARIANT_MPI | BENCH_VARIANTS_ST |
                          BENCH_VARIANT_HPE | BENCH_VARIANT_SINGLE |
-                         BENCH_VARIANT_MPI_DEVICE
+                         BENCH_VARIANTS_GPU
             },
             .size        = {512, 512},
             .generations = 100

@@ -128,21 +128,31 @@ static void pp_trial(void *arg, int variant, int trial)
     pp_app_t *app          = arg;
     pp_exchange_t *ex      = &app->exchange;
     bench_result_t *result = &app->results[variant];
+    int count              = pp_count(&app->opts, app->data.size);
+    int is_gpu             = (ex->stream.type != UCS_GSTREAM_TYPE_HOST);
+    bench_counts_t begin;
     double start, setup_us, time_us;
 
     ex->ops = pp_ops[variant];
+    if (is_gpu) {
+        bench_counts_begin(&begin, ex->comm);
+    }
     bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     start = MPI_Wtime();
     ex->ops->init(ex);
     setup_us = (MPI_Wtime() - start) * 1e6;
 
     pp_measure(app, result, PP_CHECK_COUNT, 1);
-    time_us = pp_measure(app, result, pp_count(&app->opts, app->data.size), 0);
+    time_us = pp_measure(app, result, count, 0);
+    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
     if (trial >= 0) {
         result->setup_us[trial] = setup_us;
         result->time_us[trial]  = time_us;
     }
-    bench_check(MPI_Barrier(ex->comm), "MPI_Barrier");
+    if ((trial >= 0) && is_gpu) {
+        bench_counts_end(&result->counts, &begin,
+                         (uint64_t)PP_CHECK_COUNT + count);
+    }
     ex->ops->cleanup(ex);
 }
 

@@ -182,13 +182,20 @@ def read_tests(logs):
 
 
 # What a round trip on lane direct by kernels is judged by: its ratio to that of
-# another variant is to be no more, by the largest size that this is for
+# another variant is to be no more, by the largest size that this is for. st_life is
+# compared, and not judged
 BOUNDS = {
     "st_pingpong": {"mpi": [(8 << 10, 0.5), (1 << 20, 0.8), (None, 1.05)],
                     "mpi-device": [(8 << 10, 0.6)],
                     "nccl": [(None, 1.0)], "nvshmem": [(None, 1.3)]},
     "st_faces": {"mpi": [(None, 0.5)], "mpi-device": [(None, 0.5)],
-                 "nccl": [(None, 1.0)], "nvshmem": [(None, 1.3)]}}
+                 "nccl": [(None, 1.0)], "nvshmem": [(None, 1.3)]},
+    "st_life": {"mpi": [], "mpi-device": [], "nccl": [], "nvshmem": []}}
+# What a use of st takes, by the report's counts: columns
+COUNTS = {"kernels": lambda counts: counts["launches_per_use"],
+          "wake-ups": lambda counts: counts["wakeups_per_use"],
+          "proxied": lambda counts: counts["proxied"] / (
+              counts["ranks"] * max(counts["uses"], 1))}
 VARIANTS = ("st", "st-ready", "mpi", "mpi-device", "nccl", "nvshmem")
 
 
@@ -205,6 +212,16 @@ def ratio(times, variant, size, bounds):
             f"{value:.2f} ({bound:.2f})")
 
 
+def count_words(report, size):
+    """What a use of st takes of each rank's stream and threads, if it is counted."""
+    counts = next((row["counts"] for row in report["rows"] if row["size"] == size and
+                   row["variant"] == "st" and "counts" in row), None)
+    if counts is None:
+        return ["-"] * len(COUNTS)
+    return [f"{count({**counts, 'ranks': report['ranks']}):.2f}"
+            for count in COUNTS.values()]
+
+
 def compare_page(figures):
     """Tables of what streams of GPUs are compared with, for
     docs/performance.md."""
@@ -217,10 +234,12 @@ def compare_page(figures):
             bounds = dict.fromkeys(bounds, ())
         lines += ["", f"{name}: {report['stream_device']}, messages in "
                   f"{report['memory']} memory, {report['ranks']} ranks; median, us. "
-                  "Ratios are of st, with their bounds", "",
+                  "Ratios are of st, with their bounds; the last three columns are of "
+                  "a use of st", "",
                   "| bytes | " + " | ".join(VARIANTS) + " | " + " | ".join(
-                      f"st / {variant}" for variant in bounds) + " |",
-                  "| ---: " * (1 + len(VARIANTS) + len(bounds)) + "|"]
+                      [f"st / {variant}" for variant in bounds] + list(COUNTS)) +
+                  " |",
+                  "| ---: " * (1 + len(VARIANTS) + len(bounds) + len(COUNTS)) + "|"]
         for size in sorted({row["size"] for row in report["rows"]}):
             times = {row["variant"]: row["median_us"] for row in report["rows"]
                      if row["size"] == size and row["verified"]}
@@ -228,6 +247,7 @@ def compare_page(figures):
                      for variant in VARIANTS]
             words += [ratio(times, variant, size, bounds[variant]) or "-"
                       for variant in bounds]
+            words += count_words(report, size)
             lines.append(f"| {size} | " + " | ".join(words) + " |")
     return lines
 
@@ -260,7 +280,7 @@ def write_page(results, out, log_of):
         print("\n".join(compared) +
               "\n\n{passed} passed, {failed} failed".format(**results))
     for test in results["tests"]:
-        if re.search("^gpu-(bench|direct)-|/gpu.wrt", test["name"]):
+        if re.search("^gpu-(bench|direct|ways)-|/gpu.wrt", test["name"]):
             failed = ", FAILED" if test["result"] == "failed" else ""
             lines += ["", f"## {test['name']}{failed}", ""]
             lines += ["    " + line

@@ -420,7 +420,8 @@ class Plan:
         near = COMMON_TIERS if options.tier in COMMON_TIERS else [options.tier]
         rows = []
         unused = set(options.patterns)
-        for group in self.groups:
+        # HIP over CUDA's driver, which nobody runs, is the last to be judged
+        for group in sorted(self.groups, key=lambda group: group.stream == "forward"):
             tests = self.tests[group.name]
             tiers = {tier: group.select(tests, tier) for tier in TIERS}
             some = set().union(*(tiers[tier] for tier in near))

@@ -7,6 +7,7 @@
 #include <ucs_gstream.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 
@@ -34,7 +35,21 @@ static int info_query(ucs_gstream_type_t type, ucs_gstream_type_attr_t *attr)
     return status == UCS_OK;
 }
 
-/* How lane direct moves messages between buffers that devices reach */
+/* How lane direct moves messages between buffers that devices of a runtime
+ * reach */
+static void info_print_tier(const ucs_gstream_type_attr_t *attr)
+{
+    const char *tier = getenv("UCX_ST_DIRECT_GPU_TIER");
+    int has_kernels  = !strcmp(attr->kernels, "loaded");
+    int is_service   = (tier != NULL) && !strcmp(tier, "service");
+
+    printf("#   between buffers that %s's devices reach: by %s%s\n", attr->name,
+           is_service  ? "threads, as UCX_ST_DIRECT_GPU_TIER=service" :
+           has_kernels ? "kernels" :
+                         "threads, as no kernels of the library: ",
+           (is_service || has_kernels) ? "" : attr->kernels);
+}
+
 static void info_tiers(void)
 {
     ucs_gstream_type_attr_t attr;
@@ -45,12 +60,7 @@ static void info_tiers(void)
             (ucs_gstream_query_type((ucs_gstream_type_t)type, &attr) ==
              UCS_OK) &&
             info_query((ucs_gstream_type_t)type, &attr)) {
-            printf("#   between buffers that %s's devices reach: by %s%s\n",
-                   attr.name,
-                   !strcmp(attr.kernels, "loaded") ? "kernels" :
-                                                     "threads, as no kernels "
-                                                     "of the library: ",
-                   !strcmp(attr.kernels, "loaded") ? "" : attr.kernels);
+            info_print_tier(&attr);
         }
     }
 }

@@ -148,6 +148,9 @@ test_kernel()
     expect_counts "$1" proxied 0
     expect_counts "$1" staged 0
     expect_counts "$1" copies 0
+    expect_counts "$1" wakeups 0
+    [ "$(grep -c '"wakeups_per_use": 0.0,' "$temp/pretty")" -gt 0 ] ||
+        fail "wake-ups of a use are not told to be none"
     ! grep -q '"verified":false' "$temp/json" || fail "data is wrong"
     starts=$(count_all start_cmds)
     launches=$(count_all launches)

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 # What ucx_st_info tells in several environments.
-# usage: info.sh here | lanes | provider | settings | options | advise | process | most
+# usage: info.sh here | lanes | tiers | provider | settings | options | advise |
+#                process | most
 #   here      the device of this environment, both lanes, host streams
 #   lanes     lanes that settings take away, and settings that are wrong
+#   tiers     how lane direct moves what is in devices, on the stand-ins, and why
 #   provider  no provider
 #   settings  all of them, with values, meaning and defaults
 #   advise    what it says of traces, and of files that are none
@@ -267,6 +269,24 @@ most()
     done
 }
 
+test_tiers()
+{
+    local from='#   from device to device of' none
+    none='threads, as no kernels of the library: the kernel cannot be loaded:'
+    set -- UCX_TLS=posix,self UCX_MM_ERROR_HANDLING=y UCX_ST_LANES=direct \
+        "LD_LIBRARY_PATH=$builddir/test/standin"
+    ask 0 -l "$@"
+    has '# Lane direct: on' "$from HIP: by kernels" "$from CUDA: by kernels"
+    ask 0 -l "$@" UCX_ST_DIRECT_GPU_TIER=service
+    has "$from HIP: by threads, as UCX_ST_DIRECT_GPU_TIER=service" \
+        "$from CUDA: by threads, as UCX_ST_DIRECT_GPU_TIER=service"
+    ask 0 -l "$@" STANDIN_MODULES=0
+    has "$from HIP: by $none hipErrorOutOfMemory" \
+        "$from CUDA: by $none CUDA_ERROR_OUT_OF_MEMORY"
+    ask 0 -l "$@" STANDIN_ARCH=sm_60
+    has "$from CUDA: by $none CUDA_ERROR_INVALID_PTX"
+}
+
 # Numbers that one counter more or less for the process itself would change
 test_most()
 {
@@ -276,6 +296,6 @@ test_most()
 }
 
 case ${1:-} in
-here|lanes|provider|settings|options|advise|process|most) "test_$1" ;;
+here|lanes|tiers|provider|settings|options|advise|process|most) "test_$1" ;;
 *) out=; fail "there is no test \"${1:-}\"" ;;
 esac

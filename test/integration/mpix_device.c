@@ -580,6 +580,30 @@ static void test_kernels(void)
 }
 
 
+/* Why threads move what kernels do not is told, if there is any such */
+static void test_tier(void)
+{
+    unsigned long count = 0;
+    char *text          = NULL;
+    size_t size         = 0;
+    MPIX_Queue_info info;
+    const char *line;
+    FILE *file;
+
+    file = open_memstream(&text, &size);
+    MPIX_OK(MPIX_Queue_print_stats(file));
+    fclose(file);
+    line = strstr(text, "\ntier_service ");
+    MPIX_CHECK((line != NULL) &&
+               (sscanf(line, "\ntier_service %lu", &count) == 1), "%s", text);
+    MPIX_OK(MPIX_Queue_get_info(&info));
+    MPIX_CHECK((count > 0) == (info.tier_reason[0] != '\0'),
+               "%lu operations: '%s'", count, info.tier_reason);
+    MPIX_CHECK(strstr(text, info.tier_reason) != NULL, "%s", text);
+    free(text);
+}
+
+
 static const mpix_test_case_t cases[] = {
     {"contiguous", test_contiguous},
     {"large", test_large},
@@ -591,6 +615,7 @@ static const mpix_test_case_t cases[] = {
     {"foreign", test_foreign},
     {"mpis", test_mpis},
     {"kernels", test_kernels},
+    {"tier", test_tier},
     {NULL, NULL}
 };
 

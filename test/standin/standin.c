@@ -81,6 +81,16 @@ static int standin_turns(void)
     return (name == NULL) ? -1 : open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
+/* What HIP's devices are is no such thing */
+static int standin_sm(void)
+{
+    const char *value = getenv("STANDIN_ARCH");
+    int sm            = 90;
+
+    (void)sscanf((value != NULL) ? value : "", "sm_%d", &sm);
+    return sm;
+}
+
 static void standin_settings_read(void)
 {
     standin_set.devices  = (int)standin_number("STANDIN_DEVICES", 2,
@@ -99,6 +109,8 @@ static void standin_settings_read(void)
     standin_set.protect  = (int)standin_number("STANDIN_PROTECT", 1, 1);
     standin_set.turns    = standin_turns();
     standin_set.modules  = (int)standin_number("STANDIN_MODULES", 1, 1);
+    standin_set.sm       = standin_sm();
+    standin_set.ipc      = (int)standin_number("STANDIN_IPC", 1, 1);
     standin_set.sms      = (unsigned)standin_number("STANDIN_SMS", 0, 1024);
     standin_set.depth    = (unsigned)standin_number("STANDIN_DEPTH",
                                                     STANDIN_ROOM, 100000);

@@ -100,6 +100,8 @@ typedef struct {
     int          dmabuf;   /* Device memory has a file descriptor */
     int          protect;
     int          modules;  /* Are loaded */
+    int          sm;       /* CUDA: what devices are, 90 for sm_90 */
+    int          ipc;      /* Memory has handles for other processes */
     int          turns;    /* File whose lock is a process's turn; -1: none */
     unsigned     sms;      /* Blocks that run at the same time; 0: any number */
     unsigned     depth;    /* Calls in a hardware queue; 0: any number */

@@ -127,7 +127,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
         STANDIN_INT(19, 1), /* CAN_MAP_HOST_MEMORY */
         STANDIN_INT(33, device + 1), /* PCI_BUS_ID */
         STANDIN_INT(41, 1), /* UNIFIED_ADDRESSING */
-        STANDIN_INT(75, 9), /* COMPUTE_CAPABILITY_MAJOR */
+        /* COMPUTE_CAPABILITY_MAJOR, _MINOR */
+        STANDIN_INT(75, standin_set.sm / 10),
+        STANDIN_INT(76, standin_set.sm % 10),
         STANDIN_INT(89, standin_set.managed), /* CONCURRENT_MANAGED_ACCESS */
         /* CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM */
         STANDIN_INT(91, !standin_set.offset),

@@ -569,7 +569,8 @@ int standin_mem_ipc_get(uint64_t address, standin_ipc_t *handle)
 
     STANDIN_TRY(standin_enter_ctx(&ctx));
     range = standin_mem_find(address, 1);
-    if ((range == NULL) || (range->kind != STANDIN_DEVICE)) {
+    if ((range == NULL) || (range->kind != STANDIN_DEVICE) ||
+        !standin_set.ipc) {
         return standin_leave(STANDIN_ERR_INVALID);
     }
     *handle = (standin_ipc_t){

@@ -2,12 +2,12 @@
 /*
  * standin_module.c - modules, and the kernels in them, which run on threads.
  *
- * CUDA's driver takes PTX text, HIP a bundle of code objects of which one is
- * for the device (STANDIN_ARCH), or what hipRTC has made. A module is looked
- * into: it has the kernels that it names, with arguments of the size that it
- * says. A kernel is its source, built for the host (standin_device.h): those of
- * src/ucs_ext/gstream_kernels.cu are in this library, others in shared objects
- * that STANDIN_KERNELS names.
+ * CUDA's driver takes PTX text for the device (STANDIN_ARCH) or an older one,
+ * HIP a bundle of code objects of which one is for it, or what hipRTC has made.
+ * A module is looked into: it has the kernels that it names, with arguments of
+ * the size that it says. A kernel is its source, built for the host
+ * (standin_device.h): those of src/ucs_ext/gstream_kernels.cu are in this
+ * library, others in shared objects that STANDIN_KERNELS names.
  *
  * Each thread of a block is a thread here. A block begins when the device has
  * room for one more (STANDIN_SMS), and keeps that until it ends.
@@ -354,13 +354,16 @@ static standin_module_t *standin_modules;
 /* PTX text begins with these, in lines of their own */
 static int standin_ptx_check(const char *text)
 {
-    const char *next = text;
+    const char *next   = text;
+    const char *target = strstr(text, "\n.target sm_");
+    int sm             = 0;
 
     while ((strncmp(next, "//", 2) == 0) || (*next == '\n')) {
         next += strcspn(next, "\n") + 1;
     }
-    return (strncmp(next, ".version ", 9) == 0) &&
-           (strstr(next, "\n.target sm_") != NULL) &&
+    return (strncmp(next, ".version ", 9) == 0) && (target != NULL) &&
+           (sscanf(target, "\n.target sm_%d", &sm) == 1) &&
+           (sm <= standin_set.sm) &&
            (strstr(next, "\n.address_size 64\n") != NULL) ?
            STANDIN_OK : STANDIN_ERR_PTX;
 }

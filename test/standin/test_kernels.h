@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* test_kernels.h - what the kernels of test_kernels.c are given. */
+/* test_kernels.h - what the kernels of test_kernels.cu are given. */
 #ifndef TEST_KERNELS_H_
 #define TEST_KERNELS_H_
 

@@ -116,14 +116,20 @@ int gpu_check(const void *from, size_t length, uint64_t seed)
     return result;
 }
 
+int gpu_is_named(int is_hip)
+{
+    const char *name = getenv("ST_TEST_STREAM");
+
+    return (name == NULL) || !strcmp(name, is_hip ? "hip" : "cuda");
+}
+
 void gpu_run(int is_hip, const char *lane, gpu_body_t body)
 {
     gpu_t gpu        = {.is_hip = is_hip};
     const char *name = is_hip ? "hip" : "cuda";
     char *stream, *st_lane, *lanes, *errors, *tls;
 
-    stream = getenv("ST_TEST_STREAM");
-    if ((stream != NULL) && (strcmp(stream, name) != 0)) {
+    if (!gpu_is_named(is_hip)) {
         st_cunit_skip("ST_TEST_STREAM names the other runtime");
         return;
     }

@@ -61,6 +61,9 @@ void gpu_place_put(const gpu_t *gpu, gpu_place_t *place);
 void gpu_fill(void *to, size_t length, uint64_t seed);
 int gpu_check(const void *from, size_t length, uint64_t seed);
 
+/** Zero if ST_TEST_STREAM names the other runtime. */
+int gpu_is_named(int is_hip);
+
 /** Run the body of a case on a pair whose streams are of HIP or else of CUDA,
  *  with this lane alone; NULL: all of them are there, in no order of the
  *  user's. With ST_TEST_STREAM in the environment only that runtime's cases

@@ -8,25 +8,66 @@
 #include <string.h>
 
 #define MAX_TEXTS 64
+#define MAX_PTX   (1 << 20)
 
+
+/* A file of the build folder, or of the pack that this runs from */
+static const char *st_kernel_path(const char *name, char path[512])
+{
+    const char *dir = getenv("ST_BUILDDIR");
+
+    snprintf(path, 512, "%s%s/%s", (dir != NULL) ? dir : STANDIN_DIR,
+             (dir != NULL) ? "/test/standin" : "", name);
+    return path;
+}
 
 void st_kernel_prepare(void)
 {
-    setenv("STANDIN_KERNELS", STANDIN_DIR "/test_kernels.so", 1);
+    char path[512];
+
+    setenv("STANDIN_KERNELS", st_kernel_path("test_kernels.so", path), 1);
 }
 
-/* By a module that names the kernel. HIP does not copy what it is given: what
- * was given before names another one, perhaps, when nobody looks. */
-st_kernel_func_t st_kernel_func(const rt_t *rt, const char *name, size_t size)
+/* The text of all kernels for a GPU of CUDA's; empty if clang was not there */
+static const char *st_kernel_ptx(void)
+{
+    static char text[MAX_PTX];
+    char path[512];
+    FILE *file;
+
+    if (text[0] == '\0') {
+        file = fopen(st_kernel_path("test_kernels.ptx", path), "r");
+        if (file != NULL) {
+            text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+            fclose(file);
+        }
+    }
+    return text;
+}
+
+/* HIP over CUDA's driver takes what that takes */
+static int st_kernel_is_ptx(const rt_t *rt)
+{
+    return !rt->is_hip || (rt->control.standin_is_real != NULL);
+}
+
+int st_kernel_can_run(const rt_t *rt)
+{
+    return !rt_is_real(rt) ||
+           (st_kernel_is_ptx(rt) && (*st_kernel_ptx() != '\0'));
+}
+
+/* A module for stand-ins, which names the kernel. HIP does not copy what it is
+ * given: what was given before names another one, perhaps, when nobody looks.
+ */
+static const char *st_kernel_named(const rt_t *rt, const char *name,
+                                   size_t size)
 {
     static char texts[MAX_TEXTS][256];
     static unsigned count;
-    char *text   = texts[count++ % MAX_TEXTS];
-    void *module = NULL;
-    void *func   = NULL;
-    st_kernel_func_t result;
+    char *text = texts[count++ % MAX_TEXTS];
 
-    if (rt->is_hip) {
+    if (!st_kernel_is_ptx(rt)) {
         snprintf(text, sizeof(texts[0]), "hipRTC of the stand-in\n%s", name);
     } else {
         snprintf(text, sizeof(texts[0]),
@@ -34,6 +75,17 @@ st_kernel_func_t st_kernel_func(const rt_t *rt, const char *name, size_t size)
                  ".visible .entry %s(\n\t.param .align 8 .b8 %s_param_0[%zu]\n"
                  ")\n", name, name, size);
     }
+    return text;
+}
+
+st_kernel_func_t st_kernel_func(const rt_t *rt, const char *name, size_t size)
+{
+    const char *text = rt_is_real(rt) ? st_kernel_ptx() :
+                                        st_kernel_named(rt, name, size);
+    void *module     = NULL;
+    void *func       = NULL;
+    st_kernel_func_t result;
+
     CU_ASSERT_EQUAL_FATAL(rt_module_load(rt, &module, text), RT_OK);
     CU_ASSERT_EQUAL_FATAL(rt_module_function(rt, &func, module, name), RT_OK);
     memcpy(&result, &func, sizeof(result));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * st_kernel.h - a kernel of the application that starts and waits for messages
- * (test_kernel_op() of ../standin/test_kernels.c), on a stream of a stand-in
+ * (test_kernel_op() of ../standin/test_kernels.cu), on a stream
  * that it shares with a queue.
  */
 #ifndef ST_KERNEL_H_
@@ -13,6 +13,10 @@
 
 /** Have stand-ins find such kernels; before one is loaded. */
 void st_kernel_prepare(void);
+
+/** Whether a GPU, or a stand-in, has code to run them: of GPUs those of CUDA,
+ *  if clang was there when the tests were built. */
+int st_kernel_can_run(const rt_t *rt);
 
 /** A function of the kernels there, with arguments of so many bytes; asserts.
  */

@@ -208,12 +208,19 @@ static int is_refused(const rt_t *rt)
                                     "CUDA_ERROR_OUT_OF_MEMORY");
 }
 
+/* The text is for sm_70 and later */
+static int is_too_new(const rt_t *rt)
+{
+    return is_none(rt, "CUDA_ERROR_INVALID_PTX");
+}
+
 KERNELS_CASE(none,
              {1, is_not_compiled, {"STANDIN_ARCH=" UNKNOWN, "STANDIN_RTC=0"}},
              {1, has_no_compiler,
               {"STANDIN_ARCH=" UNKNOWN, "STANDIN_VERSION=" HIP_7}},
              {1, is_refused, {"STANDIN_MODULES=0"}},
-             {0, is_refused, {"STANDIN_MODULES=0"}})
+             {0, is_refused, {"STANDIN_MODULES=0"}},
+             {0, is_too_new, {"STANDIN_ARCH=sm_60"}})
 
 /* A wait goes on for each word whose value is too small */
 static int waits_for_each(const rt_t *rt)

@@ -64,6 +64,7 @@ module mpix_queue_f08
         integer(c_int64_t) :: messages
         character(kind=c_char) :: provider(64)
         character(kind=c_char) :: device(64)
+        integer(c_int64_t) :: queue_messages
     end type
 
     integer, parameter :: MPIX_QUEUE_MAX_LANES = 8
@@ -80,6 +81,7 @@ module mpix_queue_f08
         character(kind=c_char) :: device(64)
         integer(c_int) :: num_waits
         character(kind=c_char) :: waits_for(256)
+        character(kind=c_char) :: tier_reason(256)
     end type
 
     abstract interface

@@ -401,6 +401,10 @@ typedef struct MPIX_Queue_info {
     char device[64];       /**< Device */
     int  num_waits;        /**< What waits in this process now */
     char waits_for[256];   /**< The first of it, in words */
+    char tier_reason[256]; /**< Why lane direct has threads, and not kernels of
+                                the streams, move buffers in a GPU's memory: of
+                                the last request that it was so for. How many
+                                there are MPIX_Queue_print_stats() tells */
 } MPIX_Queue_info;
 
 

@@ -80,12 +80,14 @@ static void mpix_info_fill_worker(MPIX_Queue_info *info,
     }
     snprintf(info->provider, sizeof(info->provider), "%s", attr->provider);
     snprintf(info->device, sizeof(info->device), "%s", attr->device);
+    snprintf(info->tier_reason, sizeof(info->tier_reason), "%s",
+             attr->tier_reason);
 }
 
 int MPIX_Queue_get_info(MPIX_Queue_info *info)
 {
     static const char func[]  = "MPIX_Queue_get_info";
-    ucp_st_worker_attr_t attr = {.num_lanes = 0};
+    ucp_st_worker_attr_t attr = {.tier_reason = ""};
     int rc;
 
     if (info == NULL) {

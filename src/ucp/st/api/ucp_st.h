@@ -423,6 +423,9 @@ typedef struct ucp_st_op_attr {
                                   failed */
     ucp_st_queue_h queue;     /**< Of the last start; NULL if there was none, or
                                    the queue was destroyed */
+    const char    *reason;   /**< Why lane direct does not move it by kernels of
+                                  streams, where a buffer is in a device: a
+                                  constant string; else empty */
 } ucp_st_op_attr_t;
 
 

@@ -130,6 +130,15 @@ typedef struct ucp_st_stats {
     uint64_t fifos;          /**< FIFOs that exist now */
     ucp_st_lane_stats_t lanes[UCP_ST_LANE_LAST]; /**< By lane; what has nothing
                                                       to move under "none" */
+    uint64_t tier_kernel;    /**< Operations matched on lane direct that kernels
+                                  of streams move */
+    uint64_t tier_service;   /**< The same with a buffer in a device that
+                                  threads move */
+    uint64_t wakeups;        /**< Times that a thread of the library, of this
+                                  process or a peer, was to look because a
+                                  stream has started or moved something, or
+                                  waits: on lane direct, and on streams of GPUs
+                                  for each lane */
 } ucp_st_stats_t;
 
 #ifdef __cplusplus

@@ -74,6 +74,9 @@ typedef struct ucp_st_worker_attr {
     char           provider[UCP_ST_NAME_MAX]; /**< libfabric provider of trig */
     char           device[UCP_ST_NAME_MAX];   /**< Device of the trig lane, or
                                                    several: "a,b" */
+    const char     *tier_reason;              /**< Of the last one that
+                                                   stats.tier_service counts: as
+                                                   ucp_st_op_attr_t says it */
 } ucp_st_worker_attr_t;
 
 

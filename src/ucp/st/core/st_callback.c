@@ -198,6 +198,7 @@ void ucp_st_callbacks_commit(ucp_st_callbacks_t *callbacks, uint64_t seq,
     (void)pthread_mutex_unlock(&callbacks->lock);
     ucs_list_head_init(&callbacks->made);
     if (!was_open) { /* else the thread looks at the word */
+        (void)ucp_st_queue_count(&callbacks->wakeups, 1);
         __atomic_store_n(&self->has_news, 1, __ATOMIC_RELEASE);
         ucp_st_service_wake(&self->service);
     }

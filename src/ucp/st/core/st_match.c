@@ -179,7 +179,8 @@ void ucp_st_match_handle_bind(ucp_st_peer_t *peer, const ucp_st_ctrl_op_t *msg)
         return;
     }
     ucp_st_lanes_release(op, UCS_BIT(lane->id));
-    op->lane = lane;
+    op->lane   = lane;
+    op->reason = NULL;
     (void)ucp_st_stage_set(op, lane); /* as it was for the lane's offer */
     status = lane->op.bind(op, offer + 1, offer->length);
     if (ucp_st_stage_is_used(op)) {

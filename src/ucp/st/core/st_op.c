@@ -183,6 +183,7 @@ ucs_status_t ucp_st_op_query(ucp_st_op_h op, ucp_st_op_attr_t *attr)
     attr->completed = ucp_st_op_uses_done(op);
     attr->status    = op->status;
     attr->queue     = op->queue;
+    attr->reason    = (op->reason == NULL) ? "" : op->reason;
     ucp_st_worker_unlock(op->worker);
     return UCS_OK;
 }

@@ -120,6 +120,8 @@ typedef struct ucp_st_op {
     uint8_t             early;      /* of a receive: a use's data may be here
                                        before it is started */
     ucs_status_t        status;     /* why it failed */
+    const char          *reason;    /* why its lane does not move it in its
+                                       best way; a constant string, or NULL */
     uint8_t             is_checked; /* of the array that is being checked */
     uint8_t             dir;        /* ucp_st_dir_t */
     uint8_t             mode;       /* ucp_st_mode_t; of the send, once matched

@@ -283,6 +283,9 @@ void ucp_st_queue_add_counts(ucp_st_queue_h queue, ucp_st_stats_t *stats)
     stats->start_cmds += ucp_st_queue_count(&queue->start_cmds, 0);
     stats->wait_words += ucp_st_queue_count(&queue->wait_words, 0);
     stats->launches   += ucp_st_queue_count(&queue->launches, 0);
+    if (ucp_st_queue_is_gpu(queue)) {
+        stats->wakeups += ucp_st_queue_count(&queue->callbacks->wakeups, 0);
+    }
     for (i = 0; i < UCP_ST_LANE_LAST; ++i) {
         stats->lanes[i].starts += ucp_st_queue_count(&queue->started[i], 0);
         stats->lanes[i].waits  += ucp_st_queue_count(&queue->waited[i], 0);

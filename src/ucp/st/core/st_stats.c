@@ -41,7 +41,9 @@ static ucs_status_t ucp_st_stats_get(ucp_st_worker_h worker,
     unsigned i;
 
     ucp_st_lanes_progress_all(worker); /* so that complete uses are counted */
-    result.stats = worker->stats;
+    result.stats       = worker->stats;
+    result.tier_reason = (worker->tier_reason == NULL) ? "" :
+                                                         worker->tier_reason;
     /* Starts and waits are counted by their queues: see ucp_st_queue_count() */
     ucs_list_for_each(queue, &worker->queues, list) {
         ucp_st_queue_add_counts(queue, &result.stats);
@@ -121,6 +123,12 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
     fprintf(stream, "; %lu with a thread of the host on the way; %lu matches "
             "not on the lane of first choice; %lu errors\n", stats->proxied,
             stats->fallbacks, stats->errors);
+    if (stats->tier_kernel + stats->tier_service > 0) {
+        fprintf(stream, "tiers: lane direct has kernels move %lu matches, and "
+                "threads %lu with a buffer in a device%s%s\n",
+                stats->tier_kernel, stats->tier_service,
+                (*attr->tier_reason == '\0') ? "" : ": ", attr->tier_reason);
+    }
 }
 
 /* A line for each thing that waits */
@@ -175,8 +183,10 @@ static void ucp_st_stats_print(const ucp_st_stats_report_t *report,
             stats->quiets);
     fprintf(stream, "late_posts %lu\nproxied %lu\nerrors %lu\n",
             stats->late_posts, stats->proxied, stats->errors);
-    fprintf(stream, "start_cmds %lu\nwait_words %lu\nlaunches %lu\n",
-            stats->start_cmds, stats->wait_words, stats->launches);
+    fprintf(stream, "start_cmds %lu\nwait_words %lu\nlaunches %lu\n"
+            "wakeups %lu\ntier_kernel %lu\ntier_service %lu\n",
+            stats->start_cmds, stats->wait_words, stats->launches,
+            stats->wakeups, stats->tier_kernel, stats->tier_service);
     fprintf(stream, "ops %lu\nfreed %lu\nentries %lu\ncntrs %lu\n", stats->ops,
             stats->freed, stats->entries, stats->cntrs);
 }

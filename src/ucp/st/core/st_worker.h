@@ -66,6 +66,7 @@ struct ucp_st_worker {
     int               is_ending;  /* it does not wait for peers any more */
     double            send_end;   /* until when its end lets UCP send, s */
     ucp_st_stats_t    stats;
+    const char        *tier_reason; /* constant, or NULL */
     ucs_list_link_t   stats_list; /* st_stats.c's; its lock */
     unsigned          number;     /* in the process, from 0; read-only */
     char              name[UCP_ST_NAME_MAX]; /* by the user, or empty;

@@ -11,6 +11,7 @@
 #include "direct/st_direct_rma.h"
 #include "core/st_log.h"
 #include "core/st_op.h"
+#include "core/st_stage.h"
 
 #include <ucs_gstream_memory.h>
 
@@ -235,12 +236,23 @@ static ucs_status_t ucp_st_direct_bind_mapped(ucp_st_op_t *op,
     return UCS_OK;
 }
 
+/* Threads move a pair; why, a constant string */
+static void ucp_st_direct_take_service(ucp_st_op_t *op, const char *why)
+{
+    ++op->worker->stats.tier_service;
+    op->worker->tier_reason = why;
+    op->reason              = why;
+    ucs_diag("operation %p: lane 'direct' does not move it by kernels: %s", op,
+             why);
+}
+
 /* Whether a pair is moved on tier K; UCS_ERR_UNSUPPORTED if it cannot be and
  * the settings ask for it */
-static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
+static ucs_status_t ucp_st_direct_check_tier(ucp_st_op_t *op,
                                              const ucp_st_direct_gpu_t *other,
                                              int *is_paired_p)
 {
+    unsigned tier = op->worker->config.direct_gpu_tier;
     const ucp_st_direct_gpu_t *own;
     const char *why;
 
@@ -250,19 +262,23 @@ static ucs_status_t ucp_st_direct_check_tier(const ucp_st_op_t *op,
         (other->key.type == UCS_GSTREAM_TYPE_HOST) &&
         (own->place == UCP_ST_DIRECT_PLACE_NONE) &&
         (other->place == UCP_ST_DIRECT_PLACE_NONE)) {
+        if ((tier == UCP_ST_DIRECT_TIER_SERVICE) &&
+            ucp_st_stage_is_device(&op->memory)) {
+            ucp_st_direct_take_service(op, "UCX_ST_DIRECT_GPU_TIER=service");
+        }
         return UCS_OK;
     }
     why          = ucp_st_direct_pair_why_not(op, own, other);
     *is_paired_p = (why == NULL);
-    if ((why != NULL) && (op->worker->config.direct_gpu_tier ==
-                          UCP_ST_DIRECT_TIER_KERNEL)) {
+    if ((why != NULL) && (tier == UCP_ST_DIRECT_TIER_KERNEL)) {
         ucs_error("operation %p: UCX_ST_DIRECT_GPU_TIER=kernel, but %s", op,
                   why);
         return UCS_ERR_UNSUPPORTED;
     }
-    if (why != NULL) {
-        ucs_diag("operation %p: lane 'direct' does not move it by kernels: %s",
-                 op, why);
+    if (why == NULL) {
+        ++op->worker->stats.tier_kernel;
+    } else {
+        ucp_st_direct_take_service(op, why);
     }
     return UCS_OK;
 }

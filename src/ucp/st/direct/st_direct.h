@@ -90,6 +90,8 @@ typedef struct ucp_st_direct_stream {
     uint64_t             copies;   /* pieces moved */
     uint64_t             proxied;  /* uses that host calls or the service thread
                                       have moved pieces of */
+    uint64_t             wakeups;  /* of service threads, here and at peers;
+                                      atomic */
     ucp_st_direct_segment_t *segment; /* the worker's; read-only */
     ucp_st_direct_record_t *record;/* in the segment; read-only */
     uint64_t             record_offset; /* ... there; read-only */
@@ -281,6 +283,10 @@ void ucp_st_direct_dev_wake(ucp_st_worker_h worker);
 /** Have a peer's service thread look, behind what was stored before: by a byte
  *  in its pipe, if it does not look anyway. Needs no lock. */
 void ucp_st_direct_dev_notify(ucp_st_peer_h peer);
+
+/** The same for a stream, or for the stream of an operation, which count it. */
+void ucp_st_direct_stream_wake(ucp_st_direct_stream_t *stream);
+void ucp_st_direct_notify(const ucp_st_direct_op_t *direct);
 
 /** Make a stream's data ready, or that of operations that have no other stream
  *  (NULL). UCS_ERR_NO_RESOURCE if the segment is full. The worker's lock is

@@ -71,6 +71,18 @@ static void ucp_st_direct_dev_listen(ucp_st_direct_dev_t *dev, int is_looking)
     }
 }
 
+void ucp_st_direct_stream_wake(ucp_st_direct_stream_t *stream)
+{
+    (void)__atomic_fetch_add(&stream->wakeups, 1, __ATOMIC_RELAXED);
+    ucp_st_direct_dev_wake(stream->worker);
+}
+
+void ucp_st_direct_notify(const ucp_st_direct_op_t *direct)
+{
+    (void)__atomic_fetch_add(&direct->stream->wakeups, 1, __ATOMIC_RELAXED);
+    ucp_st_direct_dev_notify(direct->op->peer);
+}
+
 /* Uses that have completed since the last time, of operations that their peers
  * have left, and waits that are to be released; non-zero if one has to wait.
  * The lock is held. */

@@ -98,7 +98,7 @@ static void ucp_st_direct_wake_other(const ucp_st_direct_op_t *direct)
         return;
     }
     if (__atomic_load_n(&record->is_parked, __ATOMIC_RELAXED)) {
-        ucp_st_direct_dev_notify(direct->op->peer);
+        ucp_st_direct_notify(direct);
     } else {
         ucs_gstream_notify(&record->notify);
     }
@@ -504,7 +504,7 @@ static void ucp_st_direct_begin_pair(ucp_st_direct_op_t *direct)
     if (status != UCS_OK) {
         ucp_st_direct_break(direct, status);
     }
-    ucp_st_direct_dev_wake(stream->worker);
+    ucp_st_direct_stream_wake(stream);
 }
 
 /* The use is open before `begun` is stored, so that a thread which the peer
@@ -567,7 +567,7 @@ void ucp_st_direct_startall(void *arg)
     }
     (void)pthread_mutex_unlock(&stream->lock);
     if (stream->is_served) { /* it wakes peers that have to go on */
-        ucp_st_direct_dev_wake(stream->worker);
+        ucp_st_direct_stream_wake(stream);
     }
 }
 

@@ -59,7 +59,7 @@ void ucp_st_direct_stream_notify(ucp_st_direct_stream_t *stream)
     (void)pthread_mutex_lock(&stream->lock);
     ucs_list_for_each(direct, &stream->open, list) {
         if (ucp_st_direct_needs_notify(direct)) {
-            ucp_st_direct_dev_notify(direct->op->peer);
+            ucp_st_direct_notify(direct);
         }
     }
     (void)pthread_mutex_unlock(&stream->lock);
@@ -109,10 +109,10 @@ static void ucp_st_direct_stream_park(ucp_st_direct_stream_t *stream)
 
 /* The stream does not look for the end of its copies: the service thread does
  */
-static void ucp_st_direct_stream_wake(ucp_st_direct_stream_t *stream)
+static void ucp_st_direct_stream_wake_copying(ucp_st_direct_stream_t *stream)
 {
     if (ucp_st_direct_stream_is_copying(stream)) {
-        ucp_st_direct_dev_wake(stream->worker);
+        ucp_st_direct_stream_wake(stream);
     }
 }
 
@@ -148,18 +148,18 @@ static int ucp_st_direct_stream_help(void *arg, ucs_gstream_help_t when)
         ucp_st_direct_stream_park(stream);
         while (ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_PARKED, 1)) {
             if (++moves == UCP_ST_DIRECT_PARK_MOVES) {
-                ucp_st_direct_dev_wake(stream->worker);
+                ucp_st_direct_stream_wake(stream);
                 break;
             }
         }
-        ucp_st_direct_stream_wake(stream);
+        ucp_st_direct_stream_wake_copying(stream);
         ucp_st_direct_stream_notify(stream);
         break;
     case UCS_GSTREAM_HELP_END:
         ucp_st_direct_stream_set(stream, 0, 0);
         ucp_st_direct_stream_count_sleeper(stream, 0);
         (void)ucp_st_direct_stream_move(stream, UCP_ST_DIRECT_STREAM, 1);
-        ucp_st_direct_stream_wake(stream);
+        ucp_st_direct_stream_wake_copying(stream);
         break;
     }
     return 0;
@@ -227,6 +227,7 @@ void ucp_st_direct_stream_count(ucp_st_direct_stream_t *stream,
     (void)pthread_mutex_lock(&stream->lock);
     stats->copies  += stream->copies;
     stats->proxied += stream->proxied;
+    stats->wakeups += __atomic_load_n(&stream->wakeups, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&stream->lock);
 }
 
