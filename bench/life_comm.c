@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * life_comm.c - the halo of 8 neighbours by ncclSend() and ncclRecv(), one group
+ * life_comm.c - the halo of 8 neighbours by ncclSend() and ncclRecv(), a group
  * of 16, and by NVSHMEM's puts with a signal, in the order of the stream.
  *
  * NCCL's messages between two ranks match in their order: both sides go through
