@@ -102,7 +102,7 @@ static void pt_trial(void *arg, int variant, int trial)
     double start, setup_us, time_us;
 
     plan->variant = 1u << variant;
-    bench_counts_begin(&begin);
+    bench_counts_begin(&begin, MPI_COMM_WORLD);
     bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     start = MPI_Wtime();
     pt_init(plan);

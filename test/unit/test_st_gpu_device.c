@@ -19,7 +19,6 @@
 #define USES   6
 #define MANY   50
 
-/* What a kernel does in each round */
 #define SENDS    (TEST_KERNEL_FILL | TEST_KERNEL_START)
 #define RECEIVES (TEST_KERNEL_START | TEST_KERNEL_WAIT | TEST_KERNEL_SUM)
 
