@@ -3,6 +3,7 @@
  * test_st_gpu_rma.c - one-sided operations on streams of GPUs, of the stand-ins
  * for the runtimes: what the streams do themselves, and how that ends.
  */
+#include "st_ask.h"
 #include "st_cunit.h"
 #include "st_gpu.h"
 #include "st_stream.h"
@@ -18,6 +19,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LEN     4096
 #define SIGNALS 3
@@ -402,6 +404,14 @@ static void run_held(gpu_t *gpu)
     CU_ASSERT_EQUAL(*st_signal(&c.windows[ST_B], 2), 9);
     CU_ASSERT_TRUE(st_check(c.windows[ST_B].memory, LEN, 3));
     check_kernels(&c, 1);
+    /* A quiet behind what the application's stream waits for is none that waits
+     */
+    *c.gate = 0;
+    CU_ASSERT_EQUAL(ucs_gstream_enqueue_wait64(c.a->stream, c.gate, 1), UCS_OK);
+    st_quiet(&c.windows[ST_A]);
+    CU_ASSERT_PTR_NULL(strstr(st_ask(getpid()), "a quiet has waited"));
+    gate_open(&c);
+    st_sync(c.a);
     case_cleanup(&c);
 }
 

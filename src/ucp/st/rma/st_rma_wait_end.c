@@ -71,16 +71,31 @@ static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
     (void)pthread_mutex_unlock(&dev->wait_lock);
 }
 
-/* Streams that are at a quiet: all that was enqueued before has run */
+/* Operations on a way that have not ended */
+static uint64_t ucp_st_rma_waits_count(ucp_st_queue_h queue, unsigned way)
+{
+    uint64_t issued = ucp_st_queue_count(&ucp_st_queue_rma(queue)->issued[way],
+                                         0);
+    uint64_t ended  = __atomic_load_n(ucp_st_rma_word(queue, way),
+                                      __ATOMIC_RELAXED);
+
+    return (issued > ended) ? (issued - ended) : 0;
+}
+
+/* Streams that are at a quiet: all that was enqueued before has run, or what
+ * the quiet does not wait for */
 static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
 {
     ucp_st_queue_rma_t *rma = ucp_st_queue_rma(queue);
     uint64_t seq            = __atomic_load_n(&rma->quiet_seq,
                                               __ATOMIC_RELAXED);
-    uint64_t issued, ended;
+    uint64_t count          = 0;
     unsigned i;
 
-    if ((ucp_st_queue_passed(queue) + 1 != seq) ||
+    for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
+        count += ucp_st_rma_waits_count(queue, i);
+    }
+    if ((count == 0) || (ucp_st_queue_passed(queue) + 1 != seq) ||
         (ucp_st_queue_status(queue) != UCS_OK) ||
         !ucp_st_waits_see(waits, &rma->look, seq)) {
         return;
@@ -88,10 +103,9 @@ static void ucp_st_rma_waits_quiet(ucp_st_queue_h queue, ucp_st_waits_t *waits)
     ucp_st_waits_begin_of(waits, queue->worker, "a quiet", &rma->look);
     ucp_st_waits_add(waits, "one-sided operations that have not ended:");
     for (i = UCP_ST_LANE_NONE + 1; i < UCP_ST_QUEUE_MAX_WAYS; ++i) {
-        issued = ucp_st_queue_count(&rma->issued[i], 0);
-        ended  = __atomic_load_n(ucp_st_rma_word(queue, i), __ATOMIC_RELAXED);
-        if (issued > ended) {
-            ucp_st_waits_add(waits, " %lu on lane %s", issued - ended,
+        count = ucp_st_rma_waits_count(queue, i);
+        if (count > 0) {
+            ucp_st_waits_add(waits, " %lu on lane %s", count,
                              ucp_st_lane_table[ucp_st_rma_way_lane(i)]->name);
         }
     }
