@@ -74,6 +74,9 @@ static void cxiemu_link_enter(cxiemu_link_t *link)
 {
     link->nic->ports[link->port] = link;
     TAILQ_INSERT_TAIL(&link->nic->links, link, list);
+    if (link->is_tx) {
+        link->other->tx = link;
+    }
     if (link->nic->links_seen == 0) {
         /* From now on, the thread looks after the peers */
         link->nic->links_seen = 1;
@@ -161,6 +164,7 @@ static int cxiemu_link_connect(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
 int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                     cxiemu_link_t **link_p)
 {
+    cxiemu_peer_t *peer;
     cxiemu_link_t *link;
     int ret;
 
@@ -168,12 +172,8 @@ int cxiemu_link_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
         (addr->host != cxiemu_addr_host()) || (addr->nonce == 0)) {
         return -CXIEMU_ERROR_WAY;
     }
-    TAILQ_FOREACH(link, &nic->links, list) {
-        if (link->is_tx && (link->peer == addr->nonce) &&
-            (link->state == CXIEMU_LINK_UP)) {
-            break;
-        }
-    }
+    peer = cxiemu_peer_find(nic, addr->nonce);
+    link = (peer == NULL) ? NULL : peer->tx;
     if (link == NULL) {
         ret = cxiemu_link_connect(nic, addr, &link);
         if (ret != 0) {
@@ -369,6 +369,7 @@ static void cxiemu_link_leave(cxiemu_link_t *link)
     TAILQ_REMOVE(&nic->links, link, list);
     link->state = CXIEMU_LINK_LOST;
     if (link->is_tx) {
+        link->other->tx = NULL;
         __atomic_store_n(&link->shm->closed, 1, __ATOMIC_RELEASE);
     }
     cxiemu_nic_notify(link->nic_shm, link->peer_port);

@@ -71,9 +71,11 @@ TAILQ_HEAD(cxiemu_link_list, cxiemu_link);
 TAILQ_HEAD(cxiemu_pending_list, cxiemu_pending);
 TAILQ_HEAD(cxiemu_recv_list, cxiemu_recv);
 TAILQ_HEAD(cxiemu_peer_list, cxiemu_peer);
+LIST_HEAD(cxiemu_peer_bucket, cxiemu_peer);
 TAILQ_HEAD(cxiemu_held_list, cxiemu_dwq_entry);
 
-#define CXIEMU_MR_BUCKETS 1024
+#define CXIEMU_MR_BUCKETS   1024
+#define CXIEMU_PEER_BUCKETS 1024
 
 /** What is copied at a time, bytes: the lock is held meanwhile. Progress ends
  *  when it has copied so much. */
@@ -102,6 +104,7 @@ typedef struct cxiemu_nic {
     int                        links_seen; /**< There is, or was, a link */
     struct cxiemu_peer_list    peers;
     int                        epoll;     /**< Of the peers' processes */
+    struct cxiemu_peer_bucket  peers_by_nonce[CXIEMU_PEER_BUCKETS];
     uint64_t                   checked;   /**< When peers were last looked at */
     struct cxiemu_ep           *eps[CXIEMU_MAX_EPS];
     struct cxiemu_mr           *mrs[CXIEMU_MR_BUCKETS]; /**< By key, chained */

@@ -56,6 +56,12 @@ static void cxiemu_peer_unwatch(cxiemu_peer_t *peer)
     }
 }
 
+static struct cxiemu_peer_bucket *cxiemu_peer_bucket(cxiemu_nic_t *nic,
+                                                     uint64_t nonce)
+{
+    return &nic->peers_by_nonce[nonce % CXIEMU_PEER_BUCKETS];
+}
+
 static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                               cxiemu_peer_t **peer_p)
 {
@@ -95,6 +101,7 @@ static int cxiemu_peer_create(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
     peer->shm        = shm;
     peer->may_attach = nic->may_attach && cxiemu_map_may_attach(peer->pid);
     TAILQ_INSERT_TAIL(&nic->peers, peer, list);
+    LIST_INSERT_HEAD(cxiemu_peer_bucket(nic, peer->nonce), peer, bucket);
     *peer_p = peer;
     return 0;
 
@@ -107,17 +114,24 @@ err_free:
     return ret;
 }
 
-int cxiemu_peer_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
-                    cxiemu_peer_t **peer_p)
+cxiemu_peer_t *cxiemu_peer_find(cxiemu_nic_t *nic, uint64_t nonce)
 {
     cxiemu_peer_t *peer;
-    int ret;
 
-    TAILQ_FOREACH(peer, &nic->peers, list) {
-        if (peer->nonce == addr->nonce) {
+    LIST_FOREACH(peer, cxiemu_peer_bucket(nic, nonce), bucket) {
+        if (peer->nonce == nonce) {
             break;
         }
     }
+    return peer;
+}
+
+int cxiemu_peer_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
+                    cxiemu_peer_t **peer_p)
+{
+    cxiemu_peer_t *peer = cxiemu_peer_find(nic, addr->nonce);
+    int ret;
+
     if (peer == NULL) {
         ret = cxiemu_peer_create(nic, addr, &peer);
         if (ret != 0) {
@@ -133,6 +147,7 @@ void cxiemu_peer_put(cxiemu_peer_t *peer)
 {
     if (--peer->refs == 0) {
         TAILQ_REMOVE(&peer->nic->peers, peer, list);
+        LIST_REMOVE(peer, bucket);
         cxiemu_peer_unwatch(peer);
         cxiemu_map_put(peer->map);
         free(peer);

@@ -14,6 +14,7 @@
 
 typedef struct cxiemu_peer {
     TAILQ_ENTRY(cxiemu_peer) list;   /**< nic->peers */
+    LIST_ENTRY(cxiemu_peer)  bucket; /**< nic->peers_by_nonce */
     cxiemu_nic_t             *nic;
     uint64_t                 nonce;
     uint32_t                 pid;
@@ -22,6 +23,7 @@ typedef struct cxiemu_peer {
     cxiemu_nic_shm_t         *shm;
     int                      may_attach;
     unsigned                 refs;   /**< Links */
+    cxiemu_link_t            *tx;    /**< To it, if that is up */
 } cxiemu_peer_t;
 
 
@@ -30,6 +32,9 @@ typedef struct cxiemu_peer {
 int cxiemu_peer_get(cxiemu_nic_t *nic, const cxiemu_addr_t *addr,
                     cxiemu_peer_t **peer_p);
 void cxiemu_peer_put(cxiemu_peer_t *peer);
+
+/** The NIC of a nonce if there is a link with it, else NULL. */
+cxiemu_peer_t *cxiemu_peer_find(cxiemu_nic_t *nic, uint64_t nonce);
 
 /** Whether its process has ended. */
 int cxiemu_peer_is_dead(const cxiemu_peer_t *peer);

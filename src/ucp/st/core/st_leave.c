@@ -237,9 +237,12 @@ int ucp_st_leave_is_worth_waiting(ucp_st_worker_h worker, double time)
 
     ucp_st_worker_lock(worker);
     ucs_list_for_each(peer, &worker->peers, list) {
-        limit       = ucp_st_ctrl_has_heard(peer) ? worker->config.err_timeout :
-                                                    UCP_ST_LEAVE_STRANGER_TIME;
-        is_awaited |= ucp_st_leave_is_unanswered(peer) && (time < limit);
+        limit      = ucp_st_ctrl_has_heard(peer) ? worker->config.err_timeout :
+                                                   UCP_ST_LEAVE_STRANGER_TIME;
+        is_awaited = ucp_st_leave_is_unanswered(peer) && (time < limit);
+        if (is_awaited) {
+            break;
+        }
     }
     ucp_st_worker_unlock(worker);
     return is_awaited;

@@ -105,8 +105,10 @@ int ucp_st_watch_ask(ucp_st_worker_h worker, int is_time)
             continue;
         }
         is_needed = 1;
-        if (is_time && ((peer->status != UCS_OK) ||
-                        ucp_st_leave_is_awaited(peer))) {
+        if (!is_time) {
+            break; /* Each peer that comes or goes has this called */
+        }
+        if ((peer->status != UCS_OK) || ucp_st_leave_is_awaited(peer)) {
             ucp_st_ctrl_ping(peer);
             ucp_st_peer_check(peer);
         }
