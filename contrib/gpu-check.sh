@@ -126,6 +126,7 @@ pack_libraries()
             [ ! -L "$file" ] || cp -a "$file" "$root/build/$dir/"
         done
     done
+    cp "$build/test/standin/test_kernels.ptx" "$root/build/test/standin/"
     mkdir -p "$root/lib-shared"
     mapfile -t libraries < <(find "$root" -type f \
         \( -name '*.so*' -o -perm -100 \) -print | grep -v '\.sh$')

@@ -22,7 +22,8 @@
 #define SERVICE "UCX_ST_DIRECT_GPU_TIER=service"
 #define NO_PEER "the two devices do not reach each other"
 #define NO_CODE "the device runs no kernels of the library, or had no room"
-#define NO_IPC  "memory has no handle for other processes"
+#define NO_IPC  "memory has no handle for other processes, nor is it of " \
+                "ucp_st_mem_alloc()"
 
 
 /** Pairs between two buffers in devices. */

@@ -37,11 +37,10 @@ typedef struct ucp_st_callbacks {
     volatile uint64_t *word;      /* read-only */
     ucs_list_link_t   made;       /* ucp_st_callback_t, of the next submission;
                                      used by the thread that calls for the
-                                     queue alone, as the next four fields */
+                                     queue alone, as the next three fields */
     uint64_t          number;     /* of the last open one */
     uint64_t          last_made;  /* ... made */
     int               is_short;   /* one could not be made */
-    uint64_t          wakeups;    /* of the thread; ucp_st_queue_count() */
     pthread_mutex_t   lock;       /* protects the rest; not held while a
                                      function runs, no other is taken with it */
     ucs_list_link_t   open;       /* in order of their numbers */
@@ -51,6 +50,7 @@ typedef struct ucp_st_callbacks {
                                      UINT64_MAX; atomic: read without the lock,
                                      as the next one */
     uint64_t          passed;     /* submissions that have passed with them */
+    uint64_t          wakeups;    /* of the thread; ucp_st_queue_count() */
 } ucp_st_callbacks_t;
 
 /** Make the callbacks of a new queue, if its stream is a GPU's. The worker's
