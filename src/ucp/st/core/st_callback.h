@@ -43,7 +43,9 @@ typedef struct ucp_st_callbacks {
     int               is_short;   /* one could not be made */
     pthread_mutex_t   lock;       /* protects the rest; not held while a
                                      function runs, no other is taken with it */
-    ucs_list_link_t   open;       /* in order of their numbers */
+    ucs_list_link_t   open UCS_V_ALIGNED(16); /* in order of their numbers;
+                                     aligned as its members, as list macros
+                                     take the list's end for one */
     ucs_list_link_t   unused;
     int               is_running; /* a thread runs the first one */
     uint64_t          first_seq;  /* submission of the first open one, or
