@@ -45,7 +45,7 @@ static const faces_ops_t *const faces_ops[BENCH_NUM_VARIANTS] = {
     &faces_st_hpe_ops, NULL, NULL, &faces_st_single_ops,
     &faces_mpi_device_ops, &faces_nccl_ops, &faces_nvshmem_ops,
     &faces_st_fifo_ops, &faces_st_paper_ops, &faces_st_mpich_ops, NULL,
-    &faces_st_libmp_ops
+    NULL, NULL, &faces_st_libmp_ops
 };
 
 static const char faces_help[] =

@@ -271,20 +271,21 @@ most()
 
 test_tiers()
 {
-    local from='#   from device to device of' none
+    local hip="#   between buffers that HIP's devices reach: by"
+    local cuda="#   between buffers that CUDA's devices reach: by" none
     none='threads, as no kernels of the library: the kernel cannot be loaded:'
     set -- UCX_TLS=posix,self UCX_MM_ERROR_HANDLING=y UCX_ST_LANES=direct \
         "LD_LIBRARY_PATH=$builddir/test/standin"
     ask 0 -l "$@"
-    has '# Lane direct: on' "$from HIP: by kernels" "$from CUDA: by kernels"
+    has '# Lane direct: on' "$hip kernels" "$cuda kernels"
     ask 0 -l "$@" UCX_ST_DIRECT_GPU_TIER=service
-    has "$from HIP: by threads, as UCX_ST_DIRECT_GPU_TIER=service" \
-        "$from CUDA: by threads, as UCX_ST_DIRECT_GPU_TIER=service"
+    has "$hip threads, as UCX_ST_DIRECT_GPU_TIER=service" \
+        "$cuda threads, as UCX_ST_DIRECT_GPU_TIER=service"
     ask 0 -l "$@" STANDIN_MODULES=0
-    has "$from HIP: by $none hipErrorOutOfMemory" \
-        "$from CUDA: by $none CUDA_ERROR_OUT_OF_MEMORY"
+    has "$hip $none hipErrorOutOfMemory" \
+        "$cuda $none CUDA_ERROR_OUT_OF_MEMORY"
     ask 0 -l "$@" STANDIN_ARCH=sm_60
-    has "$from CUDA: by $none CUDA_ERROR_INVALID_PTX"
+    has "$cuda $none CUDA_ERROR_INVALID_PTX"
 }
 
 # Numbers that one counter more or less for the process itself would change
