@@ -428,8 +428,10 @@ static size_t gstream_gpu_count_kernel(const gstream_gpu_stream_t *stream,
         ++num;
     }
     *num_waits_p = num;
+    /* The last store has a fence in front: the mark takes it from no other */
     while ((num < max) && (ops[num].operation == GSTREAM_GPU_OP_WRITE64) &&
-           (is_released || (&ops[num] == stream->mark_op))) {
+           ((&ops[num] == stream->mark_op) ? (num < *num_waits_p + 2) :
+                                             is_released)) {
         ++num;
     }
     return (num > 1) ? num : 0;

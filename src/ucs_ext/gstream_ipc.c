@@ -406,7 +406,9 @@ static void gstream_ipc_end(ucs_gstream_ipc_h ipc)
     gstream_gpu_place_t last;
 
     if (ipc->device == GSTREAM_IPC_HOST) {
-        (void)ucs_gstream_memory_remove(ipc->host.start);
+        if (ipc->status == UCS_OK) {
+            (void)ucs_gstream_memory_remove(ipc->host.start);
+        }
         ipc->host.closed(ipc->host.arg);
     } else if ((ipc->status == UCS_OK) && (gpu != NULL) &&
                gstream_gpu_is_ok(gpu, gstream_gpu_begin(gpu, &ipc->place,
@@ -509,10 +511,15 @@ static ucs_status_t gstream_ipc_register(ucs_gstream_ipc_h ipc)
 
     status = ucs_gstream_memory_add(ipc->host.start, ipc->host.length,
                                     UCS_GSTREAM_MEMORY_HOST);
-    if (status == UCS_OK) {
-        status = gstream_memory_map(gpu, ipc->host.start, &ipc->address);
+    if (status != UCS_OK) {
+        return status;
     }
     ipc->length = ipc->host.length;
+    status      = gstream_memory_map(gpu, ipc->host.start, &ipc->address);
+    if (status != UCS_OK) {
+        /* The runtime may know parts of it, which the application registered */
+        (void)ucs_gstream_memory_remove(ipc->host.start);
+    }
     return status;
 }
 
@@ -640,6 +647,11 @@ void ucs_gstream_ipc_hold(ucs_gstream_ipc_h ipc)
 {
     pthread_mutex_lock(&gstream_ipc.lock);
     ++ipc->users;
+    if (UCS_STATUS_IS_ERR(gstream_ipc_status(ipc)) &&
+        (gstream_ipc_run(&gstream_ipc.has_opener, gstream_ipc_opener) ==
+         UCS_OK)) {
+        __atomic_store_n(&ipc->status, UCS_INPROGRESS, __ATOMIC_RELAXED);
+    }
     pthread_mutex_unlock(&gstream_ipc.lock);
 }
 

@@ -370,10 +370,11 @@ int MPIX_Queue_get_stats(MPIX_Queue_stats *stats);
 
 /**
  * Print all that is counted of what the process has done so far, a line in
- * words, one with "waits_for" for each thing that waits, and one "name value"
- * pair a line: what ucp_st_worker_print_stats() prints, and the same of
- * messages that a thread of the library gave to MPI, if there are any
- * (thread_msgs). For reports; names may come and go with versions.
+ * words, one with "waits_for" for what streams and matches wait for (messages
+ * that MPI moves: MPIX_Queue_get_info()), and one "name value" pair a line:
+ * what ucp_st_worker_print_stats() prints, and the same of messages that a
+ * thread of the library gave to MPI, if there are any (thread_msgs). For
+ * reports; names may come and go with versions.
  *
  * @param [in] stream Where to print; nothing before the first queue.
  *
@@ -402,7 +403,7 @@ typedef struct MPIX_Queue_info {
     int  num_waits;        /**< What waits in this process now */
     char waits_for[256];   /**< The first of it, in words */
     char tier_reason[256]; /**< Why lane direct has threads, and not kernels of
-                                the streams, move buffers in a GPU's memory: of
+                                the streams, move buffers that a GPU reaches: of
                                 the last request that it was so for. How many
                                 there are MPIX_Queue_print_stats() tells */
 } MPIX_Queue_info;

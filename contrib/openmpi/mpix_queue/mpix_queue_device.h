@@ -30,10 +30,11 @@ typedef ucp_st_device_op_t MPIX_Device_handle;
 /**
  * Get a handle of a matched request for kernels. Local. The same one each time.
  *
- * Both buffers lie in memory of GPUs, in one node, and the message goes by
- * kernels (docs/gpu.md, tier K); or the request's does, a card moves it (lane
- * trig), and the GPU reaches the card's trigger pages. The kernels run on the
- * GPU that has the request's buffer.
+ * GPUs of one node reach both buffers, and the message goes by kernels
+ * (docs/gpu.md, tier K); or the request's is in memory of a GPU, a card moves
+ * it (lane trig), and the GPU reaches the card's trigger pages. The kernels run
+ * on the GPU that has the request's buffer; if that is the host's, on the one
+ * that has the process's queues.
  *
  * @param [in]  request A matched request.
  * @param [out] handle  Filled on success only. Good until the request is freed;

@@ -142,7 +142,8 @@ ucs_status_t ucs_gstream_ipc_open_host(const ucs_gstream_ipc_host_t *host,
 
 
 /**
- * Give memory one more user, which closes it, too.
+ * Give memory one more user, which closes it, too. What could not be registered
+ * is tried again: the cause may have passed.
  *
  * @param [in] ipc Of @ref ucs_gstream_ipc_open_host, not closed.
  *

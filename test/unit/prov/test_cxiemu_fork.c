@@ -7,6 +7,7 @@
 #include "fork_util.h"
 #include "fabric/cxiemu_fabric.h"
 #include "base/cxiemu_map.h"
+#include "base/cxiemu_process.h"
 #include "base/cxiemu_service.h"
 
 #include <stdio.h>
@@ -40,7 +41,7 @@ static int child_own(void)
     if (cxiemu_map_create("test", LENGTH, &map) != 0) {
         return __LINE__;
     }
-    if ((cxiemu_map_open((uint32_t)getpid(), (uint32_t)map->fd, LENGTH,
+    if ((cxiemu_map_open(cxiemu_process_self(), (uint32_t)map->fd, LENGTH,
                          &again) != 0) || (again != map)) {
         return __LINE__;
     }

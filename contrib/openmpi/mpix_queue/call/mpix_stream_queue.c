@@ -92,6 +92,7 @@ int mpix_stream_queue_get(const char *func, void *stream,
     entry->refs   = 1;
     mpix_lock();
     entry->queue->goes_with_stream = 1;
+    entry->queue->is_internal      = 1;
     ucs_list_add_tail(&mpix_stream_queues, &entry->list);
     mpix_unlock();
     *entry_p = entry;

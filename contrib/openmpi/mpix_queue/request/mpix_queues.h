@@ -53,7 +53,7 @@ struct mpix_queue {
                                   needed; of the same thread */
     ucs_list_link_t  colls;    /* Collectives that were last started here; needs
                                   the lock */
-    int              is_internal; /* Of a collective */
+    int              is_internal; /* The application has not made it */
     mpix_queue_set_t sets[MPIX_QUEUE_MAX_SETS];
     unsigned         next_set; /* The next one to go, of the same thread */
     MPI_Request      *started; /* And not waited for: of interfaces whose waits

@@ -569,7 +569,10 @@ int MPIX_Win_free(MPI_Win *handle)
     if (win == NULL) {
         return MPI_Win_free(handle);
     }
-    if ((win->access != MPIX_WIN_NONE) || (win->exposure != MPIX_WIN_NONE)) {
+    /* Epochs of MPI_Win_fence are MPI's to check: it may have been closed by
+     * source without the header */
+    if (((win->access != MPIX_WIN_NONE) && (win->access != MPIX_WIN_FENCE)) ||
+        (win->exposure != MPIX_WIN_NONE)) {
         return mpix_raise_win(*handle,
                               mpix_fail("MPI_Win_free", MPI_ERR_RMA_SYNC,
                                         "an epoch is open"));

@@ -15,13 +15,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define CXIEMU_PROCESS_LOCKS "processes"
 
-/* A number that is free is close to the PID: nodes have a few processes each */
-#define CXIEMU_PROCESS_TRIES 65536
+/* Numbers are drawn at random, and the first one behind that is free is taken:
+ * peers of a process that is gone look at its number for a while, and another
+ * one's files, which are being removed, have its own */
+#define CXIEMU_PROCESS_NUMBERS (1u << 30)
+#define CXIEMU_PROCESS_TRIES   65536
 
 /** This process in the directory. */
 static struct {
@@ -38,15 +42,17 @@ int cxiemu_process_is_pid(void)
     return cxiemu_param()->dir < 0;
 }
 
-/* Takes or looks at a number's lock; whether nobody else has it. Locks are of
- * the open file: a process that closes another one keeps them. */
-static int cxiemu_process_lock(int command, uint32_t number)
+/* Takes, gives back or looks at the locks of numbers, a length of 0 is all from
+ * there on; whether nobody else has one. Locks are of the open file: a process
+ * that closes another one keeps them. */
+static int cxiemu_process_lock(int command, short type, uint32_t number,
+                               uint32_t length)
 {
     struct flock lock = {
-        .l_type   = F_WRLCK,
+        .l_type   = type,
         .l_whence = SEEK_SET,
         .l_start  = number,
-        .l_len    = 1
+        .l_len    = length
     };
 
     return (fcntl(cxiemu_process.fd, command, &lock) == 0) &&
@@ -59,8 +65,8 @@ static void cxiemu_process_name(char *name, size_t size, uint32_t number,
     snprintf(name, size, "%u.%u", number, fd);
 }
 
-/* Removes files that processes left which are gone. One that has this process's
- * number is an earlier one's. */
+/* Removes files that processes left which are gone: no process takes a number
+ * meanwhile. */
 static void cxiemu_process_sweep(void)
 {
     int fd   = openat(cxiemu_param()->dir, ".", O_RDONLY | O_CLOEXEC);
@@ -75,8 +81,9 @@ static void cxiemu_process_sweep(void)
         }
         cxiemu_process_name(name, sizeof(name), number, file);
         if (!strcmp(name, entry->d_name) &&
-            cxiemu_process_lock(F_OFD_GETLK, number)) {
+            cxiemu_process_lock(F_OFD_SETLK, F_WRLCK, number, 1)) {
             (void)unlinkat(cxiemu_param()->dir, name, 0);
+            (void)cxiemu_process_lock(F_OFD_SETLK, F_UNLCK, number, 1);
         }
     }
     if (dir != NULL) {
@@ -84,12 +91,17 @@ static void cxiemu_process_sweep(void)
     }
 }
 
-/* Lock held */
+/* Lock held. The first process of several removes what earlier ones left. */
 static int cxiemu_process_take_number(void)
 {
     uint32_t number = (uint32_t)getpid();
     unsigned tries  = 0;
     int err;
+
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
+        number = (uint32_t)getpid();
+    }
+    number = 1 + (number % CXIEMU_PROCESS_NUMBERS);
 
     cxiemu_process.fd = openat(cxiemu_param()->dir, CXIEMU_PROCESS_LOCKS,
                                O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW |
@@ -97,7 +109,10 @@ static int cxiemu_process_take_number(void)
     if (cxiemu_process.fd < 0) {
         return errno;
     }
-    while (!cxiemu_process_lock(F_OFD_SETLK, number + tries)) {
+    if (cxiemu_process_lock(F_OFD_GETLK, F_WRLCK, 0, 0)) {
+        cxiemu_process_sweep();
+    }
+    while (!cxiemu_process_lock(F_OFD_SETLK, F_WRLCK, number + tries, 1)) {
         err = errno;
         if (((err != EAGAIN) && (err != EACCES)) ||
             (++tries == CXIEMU_PROCESS_TRIES)) {
@@ -105,7 +120,6 @@ static int cxiemu_process_take_number(void)
             return err;
         }
     }
-    cxiemu_process_sweep();
     cxiemu_process.number = number + tries;
     return 0;
 }
@@ -138,7 +152,7 @@ int cxiemu_process_is_gone(uint32_t number)
         return (kill((pid_t)number, 0) != 0) && (errno == ESRCH);
     }
     return (number != cxiemu_process_self()) &&
-           cxiemu_process_lock(F_OFD_GETLK, number);
+           cxiemu_process_lock(F_OFD_GETLK, F_WRLCK, number, 1);
 }
 
 

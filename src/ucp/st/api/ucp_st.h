@@ -703,8 +703,9 @@ ucs_status_t ucp_st_op_post_ahead(ucp_st_op_h op, ucp_st_queue_h queue,
 
 
 /**
- * Print the counts of a worker, a line in words, one with "waits_for" for each
- * thing that waits (@ref ucp_st_waits_get), and one "name value" pair a line.
+ * Print the counts of a worker, a line in words, one with "waits_for" for
+ * what its streams and matches wait for, in 4 KiB at most (all of the process:
+ * @ref ucp_st_waits_get), and one "name value" pair a line.
  * See also UCX_ST_STATS at @ref ucp_st_worker_destroy.
  *
  * @param [in] worker The worker.

@@ -132,8 +132,8 @@ typedef struct ucp_st_stats {
                                                       to move under "none" */
     uint64_t tier_kernel;    /**< Operations matched on lane direct that kernels
                                   of streams move */
-    uint64_t tier_service;   /**< The same with a buffer in a device that
-                                  threads move */
+    uint64_t tier_service;   /**< The same with a buffer that a device reaches,
+                                  which threads move */
     uint64_t wakeups;        /**< Times that a thread of the library, of this
                                   process or a peer, was to look because a
                                   stream has started or moved something, or

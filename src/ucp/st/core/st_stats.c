@@ -125,7 +125,7 @@ static void ucp_st_stats_summarize(const ucp_st_worker_attr_t *attr,
             stats->fallbacks, stats->errors);
     if (stats->tier_kernel + stats->tier_service > 0) {
         fprintf(stream, "tiers: lane direct has kernels move %lu matches, and "
-                "threads %lu with a buffer in a device%s%s\n",
+                "threads %lu with a buffer that a device reaches%s%s\n",
                 stats->tier_kernel, stats->tier_service,
                 (*attr->tier_reason == '\0') ? "" : ": ", attr->tier_reason);
     }

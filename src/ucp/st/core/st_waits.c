@@ -281,8 +281,8 @@ static void ucp_st_waits_look_op(ucp_st_op_t *op, ucp_st_waits_t *waits)
         ((how == UCP_ST_WAITS_BEGUN) && (waits->age > 0))) {
         return;
     }
-    if (how != UCP_ST_WAITS_MATCHING) {
-        number = use;
+    if (how != UCP_ST_WAITS_MATCHING) { /* A wait is no older than its begin */
+        number = (2 * use) + (how != UCP_ST_WAITS_BEGUN);
     }
     if (!ucp_st_waits_see(waits, &op->look, number)) {
         return;

@@ -190,6 +190,14 @@ ucs_status_t ucp_st_direct_map_open(const ucp_st_direct_file_t *file,
     return status;
 }
 
+/* Files of this process without users that are not closed yet; atomic */
+static unsigned ucp_st_direct_num_ending;
+
+unsigned ucp_st_direct_maps_ending(void)
+{
+    return __atomic_load_n(&ucp_st_direct_num_ending, __ATOMIC_RELAXED);
+}
+
 /* It is in no list any more */
 static void ucp_st_direct_map_end(ucp_st_direct_map_t *map)
 {
@@ -206,6 +214,8 @@ static void ucp_st_direct_map_closed(void *arg)
     ucp_st_direct_map_t *map = arg;
 
     if (--map->num_registered == 0) {
+        (void)__atomic_fetch_sub(&ucp_st_direct_num_ending, map->fd >= 0,
+                                 __ATOMIC_RELAXED);
         ucp_st_direct_map_end(map);
     }
 }
@@ -259,6 +269,8 @@ void ucp_st_direct_map_put(ucp_st_direct_map_t *map)
         return;
     }
     /* With the last one it ends */
+    (void)__atomic_fetch_add(&ucp_st_direct_num_ending, map->fd >= 0,
+                             __ATOMIC_RELAXED);
     memcpy(registered, map->registered, sizeof(registered));
     for (i = 0; i < UCS_GSTREAM_TYPE_LAST; ++i) {
         ucs_gstream_ipc_close(registered[i]);

@@ -74,6 +74,10 @@ ucs_status_t ucp_st_direct_map_register(ucp_st_direct_map_t *map,
                                         ucs_gstream_type_t type,
                                         ucs_gstream_ipc_h *ipc_p);
 
+/** How many files of this process have no user any more, and are open until no
+ *  stream waits. */
+unsigned ucp_st_direct_maps_ending(void);
+
 /** Give one reference back. NULL is fine. One that is registered is unmapped
  *  later, when no stream waits. */
 void ucp_st_direct_map_put(ucp_st_direct_map_t *map);

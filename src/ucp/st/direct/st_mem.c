@@ -178,7 +178,8 @@ static ucs_status_t ucp_st_mem_get_long(ucp_st_mem_block_t *block,
     ucs_status_t status;
 
     if ((getrlimit(RLIMIT_NOFILE, &limit) == 0) &&
-        (ucp_st_mem.files >= (limit.rlim_cur / UCP_ST_MEM_FILES_PART))) {
+        ((ucp_st_mem.files + ucp_st_direct_maps_ending()) >=
+         (limit.rlim_cur / UCP_ST_MEM_FILES_PART))) {
         return UCS_ERR_NO_RESOURCE;
     }
     status = ucp_st_direct_map_create(length, &block->map);

@@ -331,8 +331,9 @@ static inline const ucp_st_rma_lane_ops_t *ucp_st_rma_way_ops(unsigned way)
            &ucp_st_rma_kernel_ops : ucp_st_rma_lane(ucp_st_rma_way_lane(way));
 }
 
-/** Where streams of devices have some memory; NULL if they do not reach it.
- *  Finds that out once, which may take long. The lock is not held. */
+/** Where streams of devices have some memory; NULL if they do not reach it, or
+ *  not yet. Finds that out once, which may take a second. The lock is not
+ *  held. */
 void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream);
 
 /** The parts of an operation that a kernel can carry out; as

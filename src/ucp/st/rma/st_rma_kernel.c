@@ -35,11 +35,18 @@ typedef struct ucp_st_rma_kernel_op {
     ucs_gstream_move_t move; /* what its command names */
 } ucp_st_rma_kernel_op_t;
 
-/* Where devices of a runtime have a file's memory, once it is registered */
+/* How long a call waits for memory to be registered, seconds: it may be some
+ * that another thread's call keeps from ending. Then threads do the operations
+ * until it is. */
+#define UCP_ST_RMA_REGISTER_TIME 1
+
+/* Where devices of a runtime have a file's memory, once it is registered; NULL
+ * if that takes longer */
 static void *ucp_st_rma_place_ask_file(ucp_st_direct_map_t *map,
                                        const void *address,
                                        ucs_gstream_type_t type)
 {
+    double begin    = ucp_st_worker_now();
     unsigned rounds = 0;
     ucs_gstream_ipc_h ipc;
     ucs_status_t status;
@@ -47,14 +54,16 @@ static void *ucp_st_rma_place_ask_file(ucp_st_direct_map_t *map,
     void *start;
 
     if (ucp_st_direct_map_register(map, type, &ipc) != UCS_OK) {
-        return NULL;
+        return UCP_ST_RMA_PLACE_NONE;
     }
-    while ((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
-           UCS_INPROGRESS) {
+    while (((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
+            UCS_INPROGRESS) &&
+           ((ucp_st_worker_now() - begin) < UCP_ST_RMA_REGISTER_TIME)) {
         ucs_backoff(&rounds);
     }
     ucs_gstream_ipc_close(ipc); /* it stays so as long as it is mapped */
-    return (status != UCS_OK) ? NULL :
+    return (status == UCS_INPROGRESS) ? NULL :
+           (status != UCS_OK)         ? UCP_ST_RMA_PLACE_NONE :
            UCS_PTR_BYTE_OFFSET(start, UCS_PTR_BYTE_DIFF(map->address, address));
 }
 
@@ -71,7 +80,7 @@ static void *ucp_st_rma_place_ask(const ucp_st_rma_place_t *place,
     return ((device >= 0) &&
             (ucs_gstream_pair_address(type, device, place->address,
                                       place->length, &start) == UCS_OK)) ?
-           start : NULL;
+           start : UCP_ST_RMA_PLACE_NONE;
 }
 
 void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream)
@@ -79,13 +88,16 @@ void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream)
     ucs_gstream_type_t type = ucs_gstream_type(stream);
     void *start             = __atomic_load_n(&place->starts[type],
                                               __ATOMIC_RELAXED);
+    void *none              = NULL;
 
     if (start == NULL) {
         start = ucp_st_rma_place_ask(place, stream);
-        if (start == NULL) {
-            start = UCP_ST_RMA_PLACE_NONE;
+        /* The first answer of several threads stays */
+        if ((start != NULL) &&
+            !__atomic_compare_exchange_n(&place->starts[type], &none, start, 0,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            start = none;
         }
-        __atomic_store_n(&place->starts[type], start, __ATOMIC_RELAXED);
     }
     return (start == UCP_ST_RMA_PLACE_NONE) ? NULL : start;
 }

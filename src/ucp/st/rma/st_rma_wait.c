@@ -436,7 +436,12 @@ static int ucp_st_rma_mem_is_reached(ucp_st_memh_t *mem, ucs_gstream_h stream)
         is_reached = (mem->place.map != NULL) ?
                      (ucp_st_rma_place_find(&mem->place, stream) != NULL) :
                      ucp_st_rma_mem_has_words(mem, stream);
-        reach      = is_reached ? UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
+        if (!is_reached && (mem->place.map != NULL) &&
+            (__atomic_load_n(&mem->place.starts[ucs_gstream_type(stream)],
+                             __ATOMIC_RELAXED) == NULL)) {
+            return 0; /* It is being registered */
+        }
+        reach = is_reached ? UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
         __atomic_store_n(reach_p, reach, __ATOMIC_RELAXED);
     }
     return reach == UCP_ST_RMA_REACH_YES;
