@@ -7,6 +7,7 @@
  */
 #include "gstream_util.h"
 #include "standin_util.h"
+#include "ucs_gstream_ipc.h"
 #include "ucs_gstream_memory.h"
 
 #include <sched.h>
@@ -580,6 +581,67 @@ GPU_CASE(reaches)
     finish(stream);
     gstream_util_finish(host);
     ucs_gstream_word_put(word);
+}
+
+static void test_closed(void *arg)
+{
+    __atomic_store_n((int*)arg, 1, __ATOMIC_RELEASE);
+}
+
+/* What became of memory that a thread registers */
+static ucs_status_t test_look(ucs_gstream_ipc_h ipc)
+{
+    ucs_status_t status;
+    uint64_t length;
+    void *address;
+
+    do {
+        (void)sched_yield();
+        status = ucs_gstream_ipc_look(ipc, &address, &length);
+    } while (status == UCS_INPROGRESS);
+    return status;
+}
+
+/* A runtime refuses to register memory of which the application has registered
+ * a part: that is reached as before. It is tried again for the next user. */
+GPU_CASE(registered_part)
+{
+    size_t page       = (size_t)sysconf(_SC_PAGESIZE);
+    ucs_gstream_h own = make();
+    int is_closed     = 0;
+    uint8_t *memory   = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ucs_gstream_ipc_host_t host = {
+        .type   = ucs_gstream_type(own),
+        .start  = memory,
+        .length = 2 * page,
+        .closed = test_closed,
+        .arg    = &is_closed
+    };
+    volatile uint64_t *word     = (uint64_t*)(memory + page);
+    ucs_gstream_ipc_h ipc;
+
+    CU_ASSERT_EQUAL(rt_register(rt, memory + page, page, 0), 0);
+    CU_ASSERT(ucs_gstream_reaches(own, word));
+    gstream_util_quiet(1);
+    CU_ASSERT_EQUAL_FATAL(ucs_gstream_ipc_open_host(&host, &ipc), UCS_OK);
+    CU_ASSERT(UCS_STATUS_IS_ERR(test_look(ipc)));
+    gstream_util_quiet(0);
+    CU_ASSERT(ucs_gstream_reaches(own, word));
+    CU_ASSERT_EQUAL(rt_unregister(rt, memory + page), 0);
+    CU_ASSERT(!ucs_gstream_reaches(own, word));
+
+    ucs_gstream_ipc_hold(ipc);
+    CU_ASSERT_EQUAL(test_look(ipc), UCS_OK);
+    CU_ASSERT(ucs_gstream_reaches(own, word));
+    ucs_gstream_ipc_close(ipc);
+    ucs_gstream_ipc_close(ipc);
+    while (!__atomic_load_n(&is_closed, __ATOMIC_ACQUIRE)) {
+        (void)sched_yield();
+    }
+    CU_ASSERT(!ucs_gstream_reaches(own, word));
+    finish(own);
+    (void)munmap(memory, 2 * page);
 }
 
 /* S13: while a stream is captured nothing is enqueued, asked or waited for */
