@@ -36,7 +36,7 @@ done
         "program/mpix_"{'[!m]*','m[!a]*','match*','matrix.[!78]'} \
         "program/"{st_h,st_ri,st_win,st_readme,st_faces,st_pingpong}'*' \
         "program/"bench.{'*_hpe',cg.,life.}'*' \
-        "program/"{host.,direct.}{'[chmt]','p.','p5.',stream}'*' \
+        "program/"{host.,direct.}{'[chmt]',p5.,stream}'*' program/host.p.2 \
         "program/"{host.p5_shm,direct.faces,few_entries.,rails.}'*'
 export ST_MPI=mpich
 exec "$(dirname "${BASH_SOURCE[0]}")/check-fresh.sh" --only run-tests \
