@@ -362,6 +362,10 @@ int gstream_gpu_register(const gstream_gpu_t *gpu, void *start, size_t length,
 int gstream_gpu_knows(const gstream_gpu_t *gpu, const void *address,
                       int *type_p, int *is_managed_p);
 
+/** Where the current device has a byte that the runtime knows; 0 if it has it
+ *  nowhere. */
+uint64_t gstream_gpu_address(const gstream_gpu_t *gpu, const void *memory);
+
 /** Whether the host reaches a device's managed memory while that works. */
 int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device);
 

@@ -92,16 +92,12 @@ static ucs_status_t gstream_gpu_map_word(gstream_gpu_stream_t *stream,
 {
     const gstream_gpu_t *gpu = stream->gpu;
     ucs_status_t status      = gstream_memory_map(gpu, word, address_p);
-    int result;
 
     if (status != UCS_ERR_NO_ELEM) {
         return status;
     }
-    *address_p = 0;
-    result     = gpu->calls.pointer(address_p, GSTREAM_GPU_POINTER_DEVICE,
-                                    (uintptr_t)word);
-    return (gstream_gpu_is_ok(gpu, result) && (*address_p != 0)) ? UCS_OK :
-                                                                   status;
+    *address_p = gstream_gpu_address(gpu, (const void*)word);
+    return (*address_p != 0) ? UCS_OK : status;
 }
 
 int gstream_gpu_reaches(ucs_gstream_h super, const volatile uint64_t *word)

@@ -377,16 +377,6 @@ static int gstream_pair_is_hosts(const gstream_gpu_t *gpu, const void *memory)
     return 1;
 }
 
-/* The device's address of a byte; 0 if there is none */
-static uint64_t gstream_pair_byte(const gstream_gpu_t *gpu, const void *byte)
-{
-    uint64_t address = 0;
-    int result       = gpu->calls.pointer(&address, GSTREAM_GPU_POINTER_DEVICE,
-                                          (uintptr_t)byte);
-
-    return gstream_gpu_is_ok(gpu, result) ? address : 0;
-}
-
 ucs_status_t ucs_gstream_pair_address(ucs_gstream_type_t type, int device,
                                       const void *memory, size_t length,
                                       void **address_p)
@@ -403,9 +393,10 @@ ucs_status_t ucs_gstream_pair_address(ucs_gstream_type_t type, int device,
                                                   &before))) {
         return UCS_ERR_UNREACHABLE;
     }
-    first = gstream_pair_byte(gpu, memory);
+    first = gstream_gpu_address(gpu, memory);
     if (first != 0) {
-        last = gstream_pair_byte(gpu, UCS_PTR_BYTE_OFFSET(memory, length - 1));
+        last = gstream_gpu_address(gpu, UCS_PTR_BYTE_OFFSET(memory,
+                                                            length - 1));
     }
     gstream_gpu_end(gpu, &before);
     if ((first == 0) || (last != (first + length - 1))) {

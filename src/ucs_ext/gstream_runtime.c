@@ -305,6 +305,15 @@ int ucs_gstream_type_reaches(ucs_gstream_type_t type,
     return gstream_memory_map(gpu, word, &address) == UCS_OK;
 }
 
+uint64_t gstream_gpu_address(const gstream_gpu_t *gpu, const void *memory)
+{
+    uint64_t address = 0;
+    int result       = gpu->calls.pointer(&address, GSTREAM_GPU_POINTER_DEVICE,
+                                          (uintptr_t)memory);
+
+    return gstream_gpu_is_ok(gpu, result) ? address : 0;
+}
+
 int gstream_gpu_is_hosts(const gstream_gpu_t *gpu, int device)
 {
     int attribute = (gpu->type == UCS_GSTREAM_TYPE_CUDA) ?

@@ -65,8 +65,8 @@ static void cxiemu_process_name(char *name, size_t size, uint32_t number,
     snprintf(name, size, "%u.%u", number, fd);
 }
 
-/* Removes files that processes left which are gone: no process takes a number
- * meanwhile. */
+/* Removes files of processes that are gone. No process takes such a number
+ * while its files are removed. */
 static void cxiemu_process_sweep(void)
 {
     int fd   = openat(cxiemu_param()->dir, ".", O_RDONLY | O_CLOEXEC);
@@ -94,8 +94,8 @@ static void cxiemu_process_sweep(void)
 /* Lock held. The first process of several removes what earlier ones left. */
 static int cxiemu_process_take_number(void)
 {
-    uint32_t number = (uint32_t)getpid();
-    unsigned tries  = 0;
+    unsigned tries = 0;
+    uint32_t number;
     int err;
 
     if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {

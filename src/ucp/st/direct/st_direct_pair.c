@@ -38,11 +38,11 @@
 #include "core/st_op.h"
 #include "core/st_stage.h"
 
-#include <ucs_backoff.h>
 #include <ucs_gstream_memory.h>
 
 #include <ucs/sys/math.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -199,32 +199,6 @@ static int ucp_st_direct_pair_find_starter(ucp_st_op_t *op)
     return device >= 0;
 }
 
-/* Where kernels of the starter find memory of a file, once it is registered */
-static ucs_status_t ucp_st_direct_pair_ask_file(ucp_st_op_t *op,
-                                                ucp_st_direct_map_t *map)
-{
-    unsigned rounds = 0;
-    ucs_gstream_ipc_h ipc;
-    ucs_status_t status;
-    uint64_t length;
-    void *start;
-
-    status = ucp_st_direct_map_register(map, op->starter.type, &ipc);
-    if (status != UCS_OK) {
-        return status;
-    }
-    while ((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
-           UCS_INPROGRESS) {
-        ucs_backoff(&rounds);
-    }
-    ucs_gstream_ipc_close(ipc);
-    if (status == UCS_OK) {
-        op->starter.buffer = UCS_PTR_BYTE_OFFSET(
-                start, UCS_PTR_BYTE_DIFF(map->address, op->buffer));
-    }
-    return status;
-}
-
 /* Find a device, and where it has a buffer of the host */
 static ucs_status_t ucp_st_direct_pair_ask_host(ucp_st_op_t *op)
 {
@@ -245,8 +219,10 @@ static ucs_status_t ucp_st_direct_pair_ask_host(ucp_st_op_t *op)
         status = ucs_gstream_pair_prepare(starter->type, starter->device);
     }
     if (status == UCS_OK) {
-        status = (map == NULL) ? UCS_ERR_UNREACHABLE :
-                                 ucp_st_direct_pair_ask_file(op, map);
+        status = (map == NULL) ?
+                 UCS_ERR_UNREACHABLE :
+                 ucp_st_direct_map_reach(map, starter->type, op->buffer,
+                                         INFINITY, &starter->buffer);
         if (status != UCS_OK) { /* perhaps the application registered it */
             if (op->peer->process.is_near) {
                 starter->place = UCP_ST_DIRECT_PLACE_NEAR;

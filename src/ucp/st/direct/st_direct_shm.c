@@ -12,7 +12,9 @@
 
 #include "direct/st_direct_shm.h"
 #include "core/st_log.h"
+#include "core/st_worker.h"
 
+#include <ucs_backoff.h>
 #include <ucs_fork.h>
 #include <ucs_memfd.h>
 
@@ -243,6 +245,34 @@ ucs_status_t ucp_st_direct_map_register(ucp_st_direct_map_t *map,
         *ipc_p = map->registered[type];
     }
     (void)pthread_mutex_unlock(&ucp_st_direct_map_lock);
+    return status;
+}
+
+ucs_status_t ucp_st_direct_map_reach(ucp_st_direct_map_t *map,
+                                     ucs_gstream_type_t type,
+                                     const void *address, double limit,
+                                     void **start_p)
+{
+    double begin    = ucp_st_worker_now();
+    unsigned rounds = 0;
+    ucs_gstream_ipc_h ipc;
+    ucs_status_t status;
+    uint64_t length;
+    void *start;
+
+    status = ucp_st_direct_map_register(map, type, &ipc);
+    if (status != UCS_OK) {
+        return status;
+    }
+    while (((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
+            UCS_INPROGRESS) && ((ucp_st_worker_now() - begin) < limit)) {
+        ucs_backoff(&rounds);
+    }
+    ucs_gstream_ipc_close(ipc); /* it stays so as long as it is mapped */
+    if (status == UCS_OK) {
+        *start_p = UCS_PTR_BYTE_OFFSET(
+                start, UCS_PTR_BYTE_DIFF(map->address, address));
+    }
     return status;
 }
 

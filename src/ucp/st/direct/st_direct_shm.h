@@ -74,6 +74,16 @@ ucs_status_t ucp_st_direct_map_register(ucp_st_direct_map_t *map,
                                         ucs_gstream_type_t type,
                                         ucs_gstream_ipc_h *ipc_p);
 
+/**
+ * The same for `address` in the mapping, and wait, `limit` seconds at most:
+ * where kernels of the runtime's devices have it. UCS_INPROGRESS if it takes
+ * longer; else what registering it returns. No lock is held.
+ */
+ucs_status_t ucp_st_direct_map_reach(ucp_st_direct_map_t *map,
+                                     ucs_gstream_type_t type,
+                                     const void *address, double limit,
+                                     void **start_p);
+
 /** How many files of this process have no user any more, and are open until no
  *  stream waits. */
 unsigned ucp_st_direct_maps_ending(void);

@@ -97,7 +97,7 @@ typedef struct ucp_st_rkey {
     size_t                             length;
     unsigned                           refs;
     int                                is_looked; /* its owner finds signals
-                                                     that nobody tells of */
+                                                     without notification */
     ucp_st_rma_place_t                 place;     /* lane direct: as it is
                                                      mapped here */
     void                               *priv[UCP_ST_PRIV_LAST];

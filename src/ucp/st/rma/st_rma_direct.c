@@ -21,8 +21,8 @@ typedef struct ucp_st_rma_direct_blob {
     ucp_st_direct_file_t file;
     uint64_t             offset;      /**< Of the memory there */
     uint8_t              is_mappable; /**< It lies in `file` */
-    uint8_t              is_looked;   /**< Its owner finds signals there that
-                                           nobody tells of */
+    uint8_t              is_looked;   /**< Its owner finds signals there without
+                                           a notification */
     uint8_t              reserved[6];
 } __attribute__((packed)) ucp_st_rma_direct_blob_t;
 

@@ -7,11 +7,11 @@
  * others of the lane for such a stream, late: a strict operation waits for
  * these. Nothing waits for kernels, which are in the order of their stream. An
  * operation has ended when the stream has passed its submission. What it holds
- * is given back when somebody looks: at the queue's next one, or when memory or
- * a key is to go.
+ * is given back later: at the queue's next one, or when memory or a key is to
+ * go.
  *
- * A kernel notifies nobody of its signal. So the owner of the word says in its
- * key that its service thread looks for signals, while a stream sleeps that
+ * A kernel notifies no thread of its signal. So the owner of the word says in
+ * its key that its service thread looks for signals, while a stream sleeps that
  * does not look itself. It does so if the process has loaded a GPU's runtime:
  * others have host streams alone, which notifications wake sooner.
  */
@@ -22,7 +22,6 @@
 #include "rma/st_rma.h"
 #include "core/st_log.h"
 
-#include <ucs_backoff.h>
 #include <ucs_gstream_move.h>
 
 #include <ucs/sys/math.h>
@@ -40,47 +39,23 @@ typedef struct ucp_st_rma_kernel_op {
  * until it is. */
 #define UCP_ST_RMA_REGISTER_TIME 1
 
-/* Where devices of a runtime have a file's memory, once it is registered; NULL
- * if that takes longer */
-static void *ucp_st_rma_place_ask_file(ucp_st_direct_map_t *map,
-                                       const void *address,
-                                       ucs_gstream_type_t type)
-{
-    double begin    = ucp_st_worker_now();
-    unsigned rounds = 0;
-    ucs_gstream_ipc_h ipc;
-    ucs_status_t status;
-    uint64_t length;
-    void *start;
-
-    if (ucp_st_direct_map_register(map, type, &ipc) != UCS_OK) {
-        return UCP_ST_RMA_PLACE_NONE;
-    }
-    while (((status = ucs_gstream_ipc_look(ipc, &start, &length)) ==
-            UCS_INPROGRESS) &&
-           ((ucp_st_worker_now() - begin) < UCP_ST_RMA_REGISTER_TIME)) {
-        ucs_backoff(&rounds);
-    }
-    ucs_gstream_ipc_close(ipc); /* it stays so as long as it is mapped */
-    return (status == UCS_INPROGRESS) ? NULL :
-           (status != UCS_OK)         ? UCP_ST_RMA_PLACE_NONE :
-           UCS_PTR_BYTE_OFFSET(start, UCS_PTR_BYTE_DIFF(map->address, address));
-}
-
+/* Where streams of devices have some memory; NULL if it is being registered */
 static void *ucp_st_rma_place_ask(const ucp_st_rma_place_t *place,
                                   ucs_gstream_h stream)
 {
     ucs_gstream_type_t type = ucs_gstream_type(stream);
     int device              = ucs_gstream_pair_device(stream);
     void *start             = NULL;
+    ucs_status_t status     = UCS_ERR_UNREACHABLE;
 
     if (place->map != NULL) {
-        return ucp_st_rma_place_ask_file(place->map, place->address, type);
+        status = ucp_st_direct_map_reach(place->map, type, place->address,
+                                         UCP_ST_RMA_REGISTER_TIME, &start);
+    } else if (device >= 0) {
+        status = ucs_gstream_pair_address(type, device, place->address,
+                                          place->length, &start);
     }
-    return ((device >= 0) &&
-            (ucs_gstream_pair_address(type, device, place->address,
-                                      place->length, &start) == UCS_OK)) ?
-           start : UCP_ST_RMA_PLACE_NONE;
+    return UCS_STATUS_IS_ERR(status) ? UCP_ST_RMA_PLACE_NONE : start;
 }
 
 void *ucp_st_rma_place_find(ucp_st_rma_place_t *place, ucs_gstream_h stream)

@@ -272,7 +272,7 @@ static void ucp_st_rma_wait_hold(const ucp_st_rma_wait_t *wait,
     }
 }
 
-/* Nobody looks at the words of a wait any more, which is in no list */
+/* No thread looks at the words of a wait any more, which is in no list */
 static void ucp_st_rma_wait_unuse(ucp_st_rma_dev_t *dev,
                                   ucp_st_rma_wait_t *wait)
 {
@@ -430,18 +430,13 @@ static int ucp_st_rma_mem_is_reached(ucp_st_memh_t *mem, ucs_gstream_h stream)
 {
     uint8_t *reach_p = &mem->reach[ucs_gstream_type(stream)];
     uint8_t reach    = __atomic_load_n(reach_p, __ATOMIC_RELAXED);
-    int is_reached;
 
+    if (mem->place.map != NULL) {
+        return ucp_st_rma_place_find(&mem->place, stream) != NULL;
+    }
     if (reach == UCP_ST_RMA_REACH_UNKNOWN) {
-        is_reached = (mem->place.map != NULL) ?
-                     (ucp_st_rma_place_find(&mem->place, stream) != NULL) :
-                     ucp_st_rma_mem_has_words(mem, stream);
-        if (!is_reached && (mem->place.map != NULL) &&
-            (__atomic_load_n(&mem->place.starts[ucs_gstream_type(stream)],
-                             __ATOMIC_RELAXED) == NULL)) {
-            return 0; /* It is being registered */
-        }
-        reach = is_reached ? UCP_ST_RMA_REACH_YES : UCP_ST_RMA_REACH_NO;
+        reach = ucp_st_rma_mem_has_words(mem, stream) ? UCP_ST_RMA_REACH_YES :
+                                                        UCP_ST_RMA_REACH_NO;
         __atomic_store_n(reach_p, reach, __ATOMIC_RELAXED);
     }
     return reach == UCP_ST_RMA_REACH_YES;

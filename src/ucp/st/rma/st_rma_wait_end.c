@@ -59,7 +59,7 @@ static void ucp_st_rma_waits_signal(ucp_st_worker_h worker,
         }
         if (wait->is_streams &&
             (ucp_st_queue_passed(wait->queue) + 1 < wait->seq)) {
-            ++waits->count; /* nobody says when the stream comes to it */
+            ++waits->count; /* when the stream comes to it is unknown */
             continue;
         }
         if (!ucp_st_waits_see(waits, &wait->look, 0)) {
