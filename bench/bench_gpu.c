@@ -300,6 +300,52 @@ void bench_nvshmem_wait(const bench_stream_t *stream, uint64_t *signal,
                        stream->kernels.native);
 }
 
+void bench_nvshmem_halo_init(const bench_stream_t *stream,
+                             bench_nvshmem_halo_t *halo, bench_area_t *out,
+                             bench_area_t in[BENCH_NVSHMEM_SETS], int num_dirs)
+{
+    int set;
+
+    halo->out       = out;
+    halo->in        = in;
+    halo->others[0] = *out;
+    halo->num_dirs  = num_dirs;
+    halo->count     = 0;
+    bench_nvshmem_area_init(stream, out, halo->others[0].size);
+    for (set = 0; set < BENCH_NVSHMEM_SETS; ++set) {
+        halo->others[1 + set] = in[set];
+        bench_nvshmem_area_init(stream, &in[set], halo->others[1 + set].size);
+    }
+    bench_nvshmem_area_init(stream, &halo->signals,
+                            num_dirs * sizeof(uint64_t));
+    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+}
+
+void bench_nvshmem_halo_cleanup(const bench_stream_t *stream,
+                                bench_nvshmem_halo_t *halo)
+{
+    int set;
+
+    bench_nvshmem_area_cleanup(stream, &halo->signals);
+    for (set = 0; set < BENCH_NVSHMEM_SETS; ++set) {
+        bench_nvshmem_area_cleanup(stream, &halo->in[set]);
+        halo->in[set] = halo->others[1 + set];
+    }
+    bench_nvshmem_area_cleanup(stream, halo->out);
+    *halo->out = halo->others[0];
+}
+
+void bench_nvshmem_halo_wait(const bench_stream_t *stream,
+                             const bench_nvshmem_halo_t *halo)
+{
+    int dir;
+
+    for (dir = 0; dir < halo->num_dirs; ++dir) {
+        bench_nvshmem_wait(stream, bench_nvshmem_signal(halo, dir),
+                           halo->count);
+    }
+}
+
 /* Whether OpenMPI says so itself */
 static int bench_mpi_is_aware(ucs_gstream_type_t type)
 {

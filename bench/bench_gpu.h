@@ -53,4 +53,34 @@ void bench_nvshmem_put(const bench_stream_t *stream,
 void bench_nvshmem_wait(const bench_stream_t *stream, uint64_t *signal,
                         uint64_t value);
 
+#define BENCH_NVSHMEM_SETS 2
+
+/* The messages of a halo in such memory, in the place of others. */
+typedef struct bench_nvshmem_halo {
+    bench_area_t *out;    /* The places: of what is sent, */
+    bench_area_t *in;     /* ... and of sets of what comes */
+    bench_area_t others[1 + BENCH_NVSHMEM_SETS];
+    bench_area_t signals; /* A word for each direction that a message goes */
+    int          num_dirs;
+    uint64_t     count;   /* Iterations so far */
+} bench_nvshmem_halo_t;
+
+/* Collective, as for an area. */
+void bench_nvshmem_halo_init(const bench_stream_t *stream,
+                             bench_nvshmem_halo_t *halo, bench_area_t *out,
+                             bench_area_t in[BENCH_NVSHMEM_SETS], int num_dirs);
+void bench_nvshmem_halo_cleanup(const bench_stream_t *stream,
+                                bench_nvshmem_halo_t *halo);
+
+/* The own signal of a direction. */
+static inline uint64_t *bench_nvshmem_signal(const bench_nvshmem_halo_t *halo,
+                                             int dir)
+{
+    return (uint64_t*)halo->signals.message + dir;
+}
+
+/* Waits for all messages of the iteration. */
+void bench_nvshmem_halo_wait(const bench_stream_t *stream,
+                             const bench_nvshmem_halo_t *halo);
+
 #endif

@@ -11,43 +11,22 @@
 
 
 /* While the variant is used. Main thread only. */
-static struct {
-    faces_device_t others;  /* The messages of the other variants */
-    bench_area_t   signals; /* A word for each direction that a message goes */
-    uint64_t       count;   /* Iterations so far */
-} faces_nvshmem;
+static bench_nvshmem_halo_t faces_nvshmem;
+
+_Static_assert(FACES_MAX_SETS == BENCH_NVSHMEM_SETS, "sets of a halo");
 
 
 static void faces_nvshmem_init(faces_exchange_t *ex)
 {
     faces_device_t *device = ex->field->device;
-    int set;
 
-    faces_nvshmem.others = *device;
-    faces_nvshmem.count  = 0;
-    bench_nvshmem_area_init(&ex->stream, &device->out,
-                            faces_nvshmem.others.out.size);
-    for (set = 0; set < FACES_MAX_SETS; ++set) {
-        bench_nvshmem_area_init(&ex->stream, &device->in[set],
-                                faces_nvshmem.others.in[set].size);
-    }
-    bench_nvshmem_area_init(&ex->stream, &faces_nvshmem.signals,
-                            FACES_NUM_DIRS * sizeof(uint64_t));
-    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    bench_nvshmem_halo_init(&ex->stream, &faces_nvshmem, &device->out,
+                            device->in, FACES_NUM_DIRS);
 }
 
 static void faces_nvshmem_cleanup(faces_exchange_t *ex)
 {
-    faces_device_t *device = ex->field->device;
-    int set;
-
-    bench_nvshmem_area_cleanup(&ex->stream, &faces_nvshmem.signals);
-    for (set = 0; set < FACES_MAX_SETS; ++set) {
-        bench_nvshmem_area_cleanup(&ex->stream, &device->in[set]);
-        device->in[set] = faces_nvshmem.others.in[set];
-    }
-    bench_nvshmem_area_cleanup(&ex->stream, &device->out);
-    device->out = faces_nvshmem.others.out;
+    bench_nvshmem_halo_cleanup(&ex->stream, &faces_nvshmem);
 }
 
 static void faces_nvshmem_none(faces_exchange_t *ex)
@@ -68,7 +47,6 @@ static void faces_nvshmem_puts(faces_exchange_t *ex, int set)
     const faces_field_t *field = ex->field;
     const bench_area_t *in     = &field->device->in[set];
     const bench_area_t *out    = &field->device->out;
-    uint64_t *signals          = faces_nvshmem.signals.message;
     bench_nvshmem_put_t put;
     int dir;
 
@@ -77,7 +55,7 @@ static void faces_nvshmem_puts(faces_exchange_t *ex, int set)
             .dst    = faces_nvshmem_at(field, in, faces_opposite(dir)),
             .src    = faces_nvshmem_at(field, out, dir),
             .size   = field->length[dir] * sizeof(double),
-            .signal = &signals[dir],
+            .signal = bench_nvshmem_signal(&faces_nvshmem, dir),
             .value  = faces_nvshmem.count,
             .peer   = ex->grid->neighbour[dir]
         };
@@ -87,18 +65,14 @@ static void faces_nvshmem_puts(faces_exchange_t *ex, int set)
 
 static void faces_nvshmem_run(faces_exchange_t *ex, int count)
 {
-    uint64_t *signals = faces_nvshmem.signals.message;
-    int i, dir;
+    int i;
 
     for (i = 0; i < count; ++i) {
         ++faces_nvshmem.count;
         faces_pack(ex);
         faces_nvshmem_puts(ex, i % FACES_MAX_SETS);
         faces_interior(ex);
-        for (dir = 0; dir < FACES_NUM_DIRS; ++dir) {
-            bench_nvshmem_wait(&ex->stream, &signals[dir],
-                               faces_nvshmem.count);
-        }
+        bench_nvshmem_halo_wait(&ex->stream, &faces_nvshmem);
         faces_unpack(ex);
     }
     bench_stream_synchronize(&ex->stream);

@@ -97,6 +97,10 @@ extern const life_ops_t life_st_single_ops;
 extern const life_ops_t life_nccl_ops;
 extern const life_ops_t life_nvshmem_ops;
 
+/* init() and cleanup() of variants that need nothing, and prepare() of all. */
+void life_none(life_exchange_t *ex);
+void life_prepare(life_exchange_t *ex);
+
 
 /* Divides the grid; returns 0, or -1 after printing why that cannot be. */
 int life_field_init(life_field_t *field, const int total[2], int rank,

@@ -12,22 +12,10 @@
 
 
 /* While the variant is used. Main thread only. */
-static struct {
-    life_device_t others;  /* The messages of the other variants */
-    bench_area_t  signals; /* A word for each direction that a message goes */
-    uint64_t      count;   /* Generations so far */
-} life_nvshmem;
+static bench_nvshmem_halo_t life_nvshmem;
 
+_Static_assert(LIFE_MAX_SETS == BENCH_NVSHMEM_SETS, "sets of a halo");
 
-static void life_comm_none(life_exchange_t *ex)
-{
-    (void)ex;
-}
-
-static void life_comm_prepare(life_exchange_t *ex)
-{
-    ex->field->step = 0;
-}
 
 static void life_nccl_run(life_exchange_t *ex, int count)
 {
@@ -53,39 +41,20 @@ static void life_nccl_run(life_exchange_t *ex, int count)
 static void life_nvshmem_init(life_exchange_t *ex)
 {
     life_device_t *device = ex->field->device;
-    int set;
 
-    life_nvshmem.others = *device;
-    life_nvshmem.count  = 0;
-    bench_nvshmem_area_init(&ex->stream, &device->out, device->out.size);
-    for (set = 0; set < LIFE_MAX_SETS; ++set) {
-        bench_nvshmem_area_init(&ex->stream, &device->in[set],
-                                life_nvshmem.others.in[set].size);
-    }
-    bench_nvshmem_area_init(&ex->stream, &life_nvshmem.signals,
-                            LIFE_NUM_DIRS * sizeof(uint64_t));
-    bench_check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
+    bench_nvshmem_halo_init(&ex->stream, &life_nvshmem, &device->out,
+                            device->in, LIFE_NUM_DIRS);
 }
 
 static void life_nvshmem_cleanup(life_exchange_t *ex)
 {
-    life_device_t *device = ex->field->device;
-    int set;
-
-    bench_nvshmem_area_cleanup(&ex->stream, &life_nvshmem.signals);
-    for (set = 0; set < LIFE_MAX_SETS; ++set) {
-        bench_nvshmem_area_cleanup(&ex->stream, &device->in[set]);
-        device->in[set] = life_nvshmem.others.in[set];
-    }
-    bench_nvshmem_area_cleanup(&ex->stream, &device->out);
-    device->out = life_nvshmem.others.out;
+    bench_nvshmem_halo_cleanup(&ex->stream, &life_nvshmem);
 }
 
 static void life_nvshmem_puts(life_exchange_t *ex, int set)
 {
     const life_field_t *field   = ex->field;
     const life_device_t *device = field->device;
-    uint64_t *signals           = life_nvshmem.signals.message;
     bench_nvshmem_put_t put;
     int dir;
 
@@ -95,7 +64,7 @@ static void life_nvshmem_puts(life_exchange_t *ex, int set)
                       life_opposite(dir) * device->stride,
             .src    = (char*)device->out.message + dir * device->stride,
             .size   = field->length[dir],
-            .signal = &signals[dir],
+            .signal = bench_nvshmem_signal(&life_nvshmem, dir),
             .value  = life_nvshmem.count,
             .peer   = field->neighbour[dir]
         };
@@ -105,16 +74,13 @@ static void life_nvshmem_puts(life_exchange_t *ex, int set)
 
 static void life_nvshmem_run(life_exchange_t *ex, int count)
 {
-    uint64_t *signals = life_nvshmem.signals.message;
-    int i, dir;
+    int i;
 
     for (i = 0; i < count; ++i) {
         ++life_nvshmem.count;
         life_pack(ex);
         life_nvshmem_puts(ex, i % LIFE_MAX_SETS);
-        for (dir = 0; dir < LIFE_NUM_DIRS; ++dir) {
-            bench_nvshmem_wait(&ex->stream, &signals[dir], life_nvshmem.count);
-        }
+        bench_nvshmem_halo_wait(&ex->stream, &life_nvshmem);
         life_step(ex);
     }
     bench_stream_synchronize(&ex->stream);
@@ -124,10 +90,10 @@ const life_ops_t life_nccl_ops = {
     .name      = "nccl",
     .num_sets  = 1,
     .is_staged = 0,
-    .init      = life_comm_none,
-    .prepare   = life_comm_prepare,
+    .init      = life_none,
+    .prepare   = life_prepare,
     .run       = life_nccl_run,
-    .cleanup   = life_comm_none
+    .cleanup   = life_none
 };
 
 const life_ops_t life_nvshmem_ops = {
@@ -135,7 +101,7 @@ const life_ops_t life_nvshmem_ops = {
     .num_sets  = LIFE_MAX_SETS,
     .is_staged = 0,
     .init      = life_nvshmem_init,
-    .prepare   = life_comm_prepare,
+    .prepare   = life_prepare,
     .run       = life_nvshmem_run,
     .cleanup   = life_nvshmem_cleanup
 };

@@ -36,12 +36,12 @@ static void life_synchronize(life_exchange_t *ex)
     bench_stream_synchronize(&ex->stream);
 }
 
-static void life_mpi_none(life_exchange_t *ex)
+void life_none(life_exchange_t *ex)
 {
     (void)ex;
 }
 
-static void life_prepare(life_exchange_t *ex)
+void life_prepare(life_exchange_t *ex)
 {
     ex->field->step = 0;
 }
@@ -267,20 +267,20 @@ const life_ops_t life_mpi_ops = {
     .name      = "mpi",
     .num_sets  = 1,
     .is_staged = 1,
-    .init      = life_mpi_none,
+    .init      = life_none,
     .prepare   = life_prepare,
     .run       = life_mpi_run,
-    .cleanup   = life_mpi_none
+    .cleanup   = life_none
 };
 
 const life_ops_t life_mpi_device_ops = {
     .name      = "mpi-device",
     .num_sets  = 1,
     .is_staged = 0,
-    .init      = life_mpi_none,
+    .init      = life_none,
     .prepare   = life_prepare,
     .run       = life_mpi_run,
-    .cleanup   = life_mpi_none
+    .cleanup   = life_none
 };
 
 const life_ops_t life_st_ops = {
