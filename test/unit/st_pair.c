@@ -3,6 +3,7 @@
  * st_pair.c - two st workers in one process.
  */
 #include "st_pair.h"
+#include "st_cunit.h"
 #include "../integration/st_any.h"
 
 #include "core/st_op.h"
@@ -88,6 +89,14 @@ void st_more_init(st_side_t *more, const st_side_t *side)
     *more = *side;
     CU_ASSERT_EQUAL(st_any_stream(&more->stream), UCS_OK);
     more->queue = st_queue(more, more->stream);
+}
+
+void st_more_init_host(st_side_t *more, const st_side_t *side)
+{
+    char *stream = st_env_set("ST_TEST_STREAM", NULL);
+
+    st_more_init(more, side);
+    st_env_restore("ST_TEST_STREAM", stream);
 }
 
 void st_more_cleanup(st_side_t *more)

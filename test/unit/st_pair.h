@@ -71,6 +71,9 @@ ucp_st_queue_h st_queue(st_side_t *side, ucs_gstream_h stream);
 /** Make `more` the same side with a further stream and queue; asserts. */
 void st_more_init(st_side_t *more, const st_side_t *side);
 
+/** The same with a stream of the host, whatever others are. */
+void st_more_init_host(st_side_t *more, const st_side_t *side);
+
 /** Destroy both, when all has run, also if the queue is in error; asserts. */
 void st_more_cleanup(st_side_t *more);
 

@@ -365,15 +365,13 @@ static void run_taken_back(gpu_t *gpu)
 static void run_refused(gpu_t *gpu)
 {
     ucp_st_device_op_t device = {.place = 0};
-    char *stream              = st_env_set("ST_TEST_STREAM", NULL);
     st_side_t *side           = gpu->side;
     uint8_t memory[2][LENGTH];
     ucp_st_op_h ops[2];
     st_side_t host;
     duo_t duo;
 
-    st_more_init(&host, &side[ST_A]);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, &side[ST_A]);
     ops[ST_A] = st_send(&side[ST_A], memory[0], LENGTH, 2);
     ops[ST_B] = st_recv(&side[ST_B], memory[1], LENGTH, 2);
     CU_ASSERT_EQUAL(ucp_st_op_device(ops[ST_A], &device),

@@ -264,7 +264,6 @@ static void run_hosts_not(gpu_t *gpu)
     static uint8_t plain[2][4096] __attribute__((aligned(4096)));
     gpu_place_t places[2];
     st_side_t host;
-    char *stream;
     void *block;
 
     gpu_place_get(gpu, &places[0], 0, LENGTH, 0);
@@ -285,9 +284,7 @@ static void run_hosts_not(gpu_t *gpu)
     CU_ASSERT_EQUAL(rt_unregister(gpu->rt, block), RT_OK);
     CU_ASSERT_EQUAL(ucp_st_mem_free(block), UCS_OK);
     /* Streams of the host, too, unless the program has said which it uses */
-    stream = st_env_set("ST_TEST_STREAM", NULL);
-    st_more_init(&host, &gpu->side[ST_A]);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, &gpu->side[ST_A]);
     CU_ASSERT_FALSE(is_kernel(gpu, places[1].buffer, places[0].buffer));
     CU_ASSERT(is_kernel(gpu, places[0].buffer, places[1].buffer));
     gpu->side[ST_A].worker->stream_types = gpu_types(gpu);
@@ -465,14 +462,12 @@ GPU_CASES(unmapped, "direct", run_unmapped)
 static void run_mixed(gpu_t *gpu, int is_host_first, int from, int to)
 {
     uint64_t before = st_stats(&gpu->side[ST_A]).proxied;
-    char *stream    = st_env_set("ST_TEST_STREAM", NULL);
     pairs_t pairs;
     st_side_t host;
     st_side_t *side;
     uint64_t k;
 
-    st_more_init(&host, &gpu->side[ST_A]);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, &gpu->side[ST_A]);
     gpu->side[ST_A].worker->stream_types = gpu_types(gpu);
     pairs_init_at(&pairs, gpu, 1, from, to);
     for (k = 0; k < 6; ++k) {
@@ -582,13 +577,11 @@ GPU_CASES(other_fails, "direct", run_other_fails)
  * host passes, and all can be freed. The last case of its runtime. */
 static void run_lost(gpu_t *gpu)
 {
-    char *stream = st_env_set("ST_TEST_STREAM", NULL);
     pairs_t pairs;
     st_side_t host;
     int i;
 
-    st_more_init(&host, &gpu->side[ST_A]);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, &gpu->side[ST_A]);
     if (gpu->rt->control.standin_lose_device == NULL) {
         st_more_cleanup(&host);
         st_cunit_skip("no GPU can be lost at will");

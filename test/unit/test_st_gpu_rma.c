@@ -242,7 +242,6 @@ static void run_others(gpu_t *gpu)
 {
     ucp_st_wait_signal_params_t wait;
     st_side_t others[3], host;
-    char *stream;
     case_t c;
     int i;
 
@@ -250,9 +249,7 @@ static void run_others(gpu_t *gpu)
     for (i = 0; i < 3; ++i) {
         st_more_init(&others[i], c.b);
     }
-    stream = st_env_set("ST_TEST_STREAM", NULL);
-    st_more_init(&host, c.b);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, c.b);
     *st_signal(&c.windows[ST_B], 3) = 1;
     CU_ASSERT_EQUAL(wait_owned(c.b->queue, &c.windows[ST_B], 0, 1), UCS_OK);
     CU_ASSERT_EQUAL(wait_owned(others[0].queue, &c.windows[ST_B], 0, 2),
@@ -487,14 +484,12 @@ GPU_CASES(move_fails, "direct", run_move_fails)
  * that no notification comes with */
 static void run_sleepers(gpu_t *gpu)
 {
-    char *stream = st_env_set("ST_TEST_STREAM", NULL);
     ucp_st_wait_signal_params_t wait;
     st_side_t host;
     case_t c;
 
     case_init(&c, gpu, LEN, 1);
-    st_more_init(&host, c.b);
-    st_env_restore("ST_TEST_STREAM", stream);
+    st_more_init_host(&host, c.b);
     wait = st_wait_params(&c.windows[ST_B], 0, 1);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(c.b->queue, &wait), UCS_OK);
     CU_ASSERT_EQUAL(ucp_st_enqueue_wait_signal(host.queue, &wait), UCS_OK);
