@@ -21,6 +21,15 @@ mpix_global_t mpix_global = {
     .probed     = MPI_COMM_NULL
 };
 
+/* An attribute of MPI_COMM_SELF, which MPI_Finalize deletes first */
+static struct {
+    pthread_mutex_t lock;
+    int             is_attached;
+    int             keyval;
+} mpix_finalize = {
+    .lock = PTHREAD_MUTEX_INITIALIZER
+};
+
 
 void mpix_global_forked(void)
 {
@@ -53,21 +62,30 @@ void mpix_global_set_pml_worker(ucp_worker_h worker)
 
 int mpix_global_attach_finalize(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int is_attached;
-    int keyval, ret;
+    int ret;
 
-    pthread_mutex_lock(&lock);
-    if (!is_attached) {
-        is_attached = (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
-                                               mpix_upcalls.finalized, &keyval,
-                                               NULL) == MPI_SUCCESS) &&
-                      (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval,
-                                          NULL) == MPI_SUCCESS);
+    pthread_mutex_lock(&mpix_finalize.lock);
+    if (!mpix_finalize.is_attached) {
+        mpix_finalize.is_attached =
+                (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN,
+                                         mpix_upcalls.finalized,
+                                         &mpix_finalize.keyval,
+                                         NULL) == MPI_SUCCESS) &&
+                (PMPI_Comm_set_attr(MPI_COMM_SELF, mpix_finalize.keyval,
+                                    NULL) == MPI_SUCCESS);
     }
-    ret = is_attached;
-    pthread_mutex_unlock(&lock);
+    ret = mpix_finalize.is_attached;
+    pthread_mutex_unlock(&mpix_finalize.lock);
     return ret;
+}
+
+void mpix_global_begin_finalize(void)
+{
+#ifdef MPICH_VERSION
+    if (mpix_finalize.is_attached) {
+        PMPI_Comm_delete_attr(MPI_COMM_SELF, mpix_finalize.keyval);
+    }
+#endif
 }
 
 int mpix_env_is_yes(const char *name)

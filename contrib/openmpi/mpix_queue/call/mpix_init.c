@@ -210,6 +210,7 @@ int MPI_Finalize(void)
     mpix_global_is_wrapped = 1;
     if (mpix_mpi_is_active()) {
         mpix_global_bind(0, &cause);
+        mpix_global_begin_finalize();
     }
     rc = MPIX_NEXT(Finalize)();
     mpix_global_cleanup();
