@@ -29,12 +29,13 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 # What uses the MPI layer. Left out is what MPICH 4.0 fails at by itself: MPI_Put
 # (mpi_plain.rma), and MPI_Finalize over UCX's tcp (mpix_matrix.7 and .8,
-# host.p5_tcp, compat_mpich.only_host).
+# host.p5_tcp, compat_mpich.only_host, st_hpe.only_host).
 [ $# -gt 0 ] ||
     set -- -- "program/"{compat_[!m],compat_mpis,mpi_steps,mpi4py}'*' \
         "program/compat_mpich."{'[!o]*',only,only_direct} \
         "program/mpix_"{'[!m]*','m[!a]*','match*','matrix.[!78]'} \
-        "program/"{st_h,st_ri,st_win,st_readme,st_faces,st_pingpong}'*' \
+        "program/st_h"{'[!p]*',pe,pe.{'[!o]*',only,only_direct}} \
+        "program/"{st_ri,st_win,st_readme,st_faces,st_pingpong}'*' \
         "program/"bench.{'*_hpe',cg.,life.}'*' \
         "program/"{host.,direct.}{'[chmt]',p5.,stream}'*' program/host.p.2 \
         "program/"{host.p5_shm,direct.faces,few_entries.,rails.}'*'

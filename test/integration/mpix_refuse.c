@@ -504,8 +504,10 @@ static void test_errhandler(void)
     MPIX_IS(MPI_ERR_REQUEST, handler_code);
     MPIX_CHECK(handler_calls == 2, "%d calls", handler_calls);
     MPIX_OK(MPI_Error_string(handler_code, text, &length));
+#ifndef MPICH_VERSION /* It has strings of its own */
     MPIX_CHECK(strstr(text, "receive of 4 bytes (MPI_INT)") != NULL, "\"%s\"",
                text);
+#endif
 
     MPIX_OK(MPI_Request_free(&request));
     MPI_Errhandler_free(&errhandler);

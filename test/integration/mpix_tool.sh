@@ -14,7 +14,7 @@ fail()
 dir=${builddir:?}/test/integration
 case ${1:?usage: mpix_tool.sh preload|front|behind} in
 preload)
-    run=(mpirun -n 2 -x "LD_PRELOAD=$dir/.libs/libmpix_tool.so" "$dir/mpix_match")
+    run=(mpirun -n 2 env "LD_PRELOAD=$dir/.libs/libmpix_tool.so" "$dir/mpix_match")
     ;;
 front) run=(mpirun -n 2 "$dir/mpix_tool_front") ;;
 behind) run=(mpirun -n 2 "$dir/mpix_tool_behind") ;;
