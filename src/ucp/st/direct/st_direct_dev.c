@@ -83,6 +83,18 @@ void ucp_st_direct_notify(const ucp_st_direct_op_t *direct)
     ucp_st_direct_dev_notify(direct->op->peer);
 }
 
+/* There is nothing more to look at: what was freed waits for its peer alone.
+ * There may be many such, until a peer leaves. A pair of GPUs may lose its
+ * device. */
+static int ucp_st_direct_dev_is_over(const ucp_st_direct_op_t *direct)
+{
+    const ucp_st_op_t *op = direct->op;
+
+    return op->freed && (direct->proto != UCP_ST_DIRECT_PAIRED) &&
+           !ucp_st_direct_is_copying(direct) && !ucp_st_op_is_on_stream(op) &&
+           ((op->state == UCP_ST_OP_FAILED) || (op->completed == op->started));
+}
+
 /* Uses that have completed since the last time, of operations that their peers
  * have left, and waits that are to be released; non-zero if one has to wait.
  * The lock is held. */
@@ -92,11 +104,13 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
     ucp_st_direct_op_t *direct, *tmp;
     ucp_st_op_t *op;
     uint64_t done;
+    int is_busy;
 
     ucs_list_for_each_safe(direct, tmp, &ucp_st_direct_dev(worker)->ending,
                            ending) {
         op         = direct->op;
-        is_moving |= ucp_st_direct_settle(direct);
+        is_busy    = ucp_st_direct_settle(direct);
+        is_moving |= is_busy;
         if (!ucp_st_direct_is_copying(direct)) {
             ucp_st_op_settled(op);
         }
@@ -104,6 +118,10 @@ static int ucp_st_direct_dev_end(ucp_st_worker_h worker)
         /* One that failed may complete a use while it settles */
         while ((op->state != UCP_ST_OP_FAILED) && (op->completed < done)) {
             ucp_st_op_complete_uses(op, 1);
+        }
+        if (!is_busy && ucp_st_direct_dev_is_over(direct)) {
+            ucs_list_del(&direct->ending);
+            direct->is_listed = 0;
         }
     }
     return is_moving;
