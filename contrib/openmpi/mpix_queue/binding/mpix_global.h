@@ -65,7 +65,7 @@ int mpix_mpi_is_active(void);
 /* Have MPI_Finalize tell this library, once. Returns 0 if that cannot be. */
 int mpix_global_attach_finalize(void);
 
-/* MPI_Finalize was called, and has not begun. With MPICH tells it now: it has no
+/* MPI_Finalize was called, and has not begun. With MPICH tell it now: it has no
  * locks any more when it deletes attributes of MPI_COMM_SELF. */
 void mpix_global_begin_finalize(void);
 
