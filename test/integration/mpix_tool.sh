@@ -14,7 +14,13 @@ fail()
 dir=${builddir:?}/test/integration
 case ${1:?usage: mpix_tool.sh preload|front|behind} in
 preload)
-    run=(mpirun -n 2 env "LD_PRELOAD=$dir/.libs/libmpix_tool.so" "$dir/mpix_match")
+    tool=$dir/.libs/libmpix_tool.so
+    if grep -q HYDRA <<<"$(mpirun --version)"; then # MPICH
+        preload=(-genv LD_PRELOAD "$tool")
+    else
+        preload=(-x "LD_PRELOAD=$tool")
+    fi
+    run=(mpirun -n 2 "${preload[@]}" "$dir/mpix_match")
     ;;
 front) run=(mpirun -n 2 "$dir/mpix_tool_front") ;;
 behind) run=(mpirun -n 2 "$dir/mpix_tool_behind") ;;

@@ -66,12 +66,14 @@ run()
 
 test_finalize()
 {
-    local line
-    # Over UCX, MPICH 4.0 ends with an assertion of UCX where a window was not freed
+    local line rc=0
     UCX_ST_STATS=y "$ST_RUN" mpirun -n 2 "${builddir:?}/test/integration/mpix_waits" \
-        finalize "$dir/go" >"$dir/out" 2>&1 ||
-        grep -q "Assertion \`region->refcount == 0' failed" "$dir/out" ||
-        fail "finalize does not end with 0"
+        finalize "$dir/go" >"$dir/out" 2>&1 || rc=$?
+    # MPICH 4.0 ends plain programs so, too, that do not free a window
+    if [ $rc -ne 0 ] && grep -q HYDRA <<<"$(mpirun --version)"; then
+        grep -q "Assertion \`region->refcount == 0' failed" "$dir/out" && rc=0
+    fi
+    [ $rc -eq 0 ] || fail "finalize ends with $rc"
     for line in 'rank 0: warning: a stream waits for MPIX_Win_post_stream of rank 1 ' \
                 'rank 0: warning: an access epoch of a stream is open ' \
                 'rank 1: warning: a stream waits for MPIX_Win_complete_stream of rank 0 ' \
