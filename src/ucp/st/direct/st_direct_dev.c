@@ -83,15 +83,15 @@ void ucp_st_direct_notify(const ucp_st_direct_op_t *direct)
     ucp_st_direct_dev_notify(direct->op->peer);
 }
 
-/* There is nothing more to look at: what was freed waits for its peer alone.
- * There may be many such, until a peer leaves. A pair of GPUs may lose its
- * device. */
+/* An operation that was freed, and has settled, waits for its peer alone: until
+ * that leaves there may be many such. One that kernels move is looked at to the
+ * end, as its device may be lost. */
 static int ucp_st_direct_dev_is_over(const ucp_st_direct_op_t *direct)
 {
     const ucp_st_op_t *op = direct->op;
 
     return op->freed && (direct->proto != UCP_ST_DIRECT_PAIRED) &&
-           !ucp_st_direct_is_copying(direct) && !ucp_st_op_is_on_stream(op) &&
+           !ucp_st_op_is_on_stream(op) &&
            ((op->state == UCP_ST_OP_FAILED) || (op->completed == op->started));
 }
 
